@@ -1,13 +1,13 @@
 """Draw scenes, choose questions, run the reference calls, and write the packs of ``embedded`` and ``frontier``.
 
-    python training/pack_benchmarks.py WORK [--names embedded frontier] [--workers 2]
+    python training/pack_benchmarks.py WORK [--names embedded frontier] [--workers 2] [--out DIR]
 
 ``membership.toml`` says which classes of questions (kind of scene, subject, template, variant, difficulty) belong to
 which benchmark. Each scene is asked one question; which one is decided for all scenes together, before any tool runs,
 so that answers cannot be guessed from other ones and all shares are near those wanted. Scenes that are drawn and calls
 that have run are kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the
 membership changes, and raise its version in ``VERSIONS``. Where only results of tools changed, and the oracle scores as
-before, ``record_again.py`` keeps the questions.
+before, ``record_again.py`` keeps the questions. ``--out`` writes to another folder than that of the shipped packs.
 """
 
 import argparse
@@ -28,6 +28,7 @@ import numpy as np
 
 from agrotools_build.templates.slot_draft import PLOT_MARGIN
 
+SHIPPED = Path(__file__).parent.parent / "src" / "agrotools_benchmarks" / "data"
 VERSIONS = {"embedded": "14", "frontier": "11"}
 SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
@@ -72,6 +73,7 @@ def main() -> None:
     parser.add_argument("--names", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--dry", action="store_true", help="choose the questions only")
+    parser.add_argument("--out", type=Path, default=SHIPPED, help="folder of the packs")
     arguments = parser.parse_args()
     work = cast(Path, arguments.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -85,7 +87,8 @@ def main() -> None:
     for name in arguments.names:
         chosen = choose(name, offered_questions(name, work, originals, progress, arguments.workers))
         if not arguments.dry:
-            write(name, chosen, originals, work / name, arguments.workers, progress)
+            pack = cast(Path, arguments.out) / f"{name}.jsonl.xz"
+            write(name, chosen, originals, work / name, pack, arguments.workers, progress)
 
 
 # -- Choice ------------------------------------------------------------------------------------------------------------
@@ -394,10 +397,11 @@ def write(
     items: Sequence[tuple[Any, Any]],
     originals: Any,
     folder: Path,
+    pack: Path,
     workers: int,
     progress: Any,
 ) -> None:
-    """Run the reference calls and write the pack."""
+    """Run the reference calls and write the file ``pack``."""
     import cv2
     import numpy as np
     import PIL
@@ -406,7 +410,7 @@ def write(
     from agrotools.calling import get_tool
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
     from agrotools.formats.writing import canary_of
-    from agrotools.loading.pack import pack_path, write_pack
+    from agrotools.loading.pack import write_pack
     from agrotools_build.building import Group, build_samples, with_levels
     from agrotools_build.sources.drawn.drawing import SCENE_KINDS
     from agrotools_tools import AGROTOOLS
@@ -471,9 +475,9 @@ def write(
         sample.model_copy(update={"canary": canary, "may_abstain": name == "embedded"})
         for sample in samples
     ]
-    write_pack(pack_path(name), header, dict(sorted(described.items())), samples)
+    write_pack(pack, header, dict(sorted(described.items())), samples)
     print(
-        f"{name}: {len(samples)} samples, {len(described)} files, {pack_path(name).stat().st_size // 1000} kB"
+        f"{name}: {len(samples)} samples, {len(described)} files, {pack.stat().st_size // 1000} kB"
     )
 
 

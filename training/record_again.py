@@ -223,13 +223,15 @@ def write(name: str, pack: Any, header: Any, samples: Sequence[Any]) -> None:
     import json
 
     from agrotools.formats.benchmark import content_hash_of
-    from agrotools.loading.pack import pack_path, write_pack
+    from agrotools.loading.pack import write_pack
+    from agrotools.packages import packaged_file
     from agrotools_build.review.material import facts_of_sample
 
     facts = {key: value for key, value in pack.described.items() if key not in ("header", "files")}
     if "content_hash" in facts:
         facts["content_hash"] = content_hash_of(header, samples)
-    path = pack_path(name)
+    path = packaged_file(f"{name}.jsonl.xz")
+    assert path is not None, "the pack was read before"
     write_pack(path, header, pack.files, samples, **facts)
     reviews = path.with_name(f"{name}.review.jsonl")
     if not reviews.exists():
