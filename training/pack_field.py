@@ -27,17 +27,18 @@ from field_parts.converted import RECIPES
 from split_field import GROUP, with_reach
 
 import agrotools
+import agrotools_benchmarks
 from agrotools.calling import get_tool
 from agrotools.core import Sample
 from agrotools.formats.benchmark import Benchmark, content_hash_of, load_folder
-from agrotools.loading.pack import pack_path, write_pack
+from agrotools.loading.pack import write_pack
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.statistics import estimate_mean
 from agrotools.vision.reading import read_labels
 from agrotools_benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
 from agrotools_build.sources.part import listing_of
 
-OUT = pack_path("field")
+OUT = Path(agrotools_benchmarks.__file__).parent / "data" / "field.jsonl.xz"
 VERSION = "12"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
