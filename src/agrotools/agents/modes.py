@@ -12,8 +12,6 @@ from agrotools.agents.long_replies import (
     kept_call,
     kept_text,
     not_an_action,
-    output_length,  # noqa: F401 (policies of plug-ins import it from here)
-    parse_in_thread,  # noqa: F401 (likewise)
     storable_call,
 )
 from agrotools.core import (

@@ -134,8 +134,8 @@ def _prepare_configs(
 
     configs = read_config(file, chosen.options_of_config, chosen.models)
     if not chosen.dry_run and configs[0].benchmark.data_root is None:
-        asked = configs[0].benchmark
-        offer_download(asked.name, at_once=get, quick=asked.quick)
+        benchmark = configs[0].benchmark
+        offer_download(benchmark.name, at_once=get, quick=benchmark.quick)
     with without_keys() if chosen.dry_run else nullcontext():
         check_models(configs)
         check_judges(judging, [each.benchmark.name for each in configs])

@@ -201,7 +201,6 @@ def _compare_sides(
     first = pair.first[kept]
     second = pair.second[kept]
     largest, reach = most
-    assert pair.weights is not None  # pairs of runs have some
     weights = pair.weights[kept]
     look = sequential_look(
         second - first, pair.clusters[kept], blocks[kept], weights, largest=largest, reach=reach

@@ -29,7 +29,13 @@ from agrotools.scoring.metrics import (
 from agrotools.scoring.record_tally import RecordTally
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
 from agrotools.scoring.slots import NO_TWIN, outcome_scores
-from agrotools.scoring.statistics import Estimate, Repeats, estimate_mean, repeats_of
+from agrotools.scoring.statistics import (
+    Estimate,
+    Repeats,
+    estimate_mean,
+    repeats_of,
+    weigh_the_same,
+)
 from agrotools.scoring.summary import (
     Metric,
     ModeSummary,
@@ -226,7 +232,7 @@ class RunAggregator:
     def _weighting(self, samples: IntArray) -> Weighting:
         """Return what counts the same in the means of these samples."""
         weights = self.table.weights_of(samples)
-        if bool(np.all(weights == weights[0])):
+        if weigh_the_same(weights):
             return ""
         totals = defaultdict[str, float](float)
         for traits, weight in zip(self.table.traits_of(samples), weights.tolist(), strict=True):

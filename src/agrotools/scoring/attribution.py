@@ -156,16 +156,16 @@ def _split(samples: Sequence[LostSample]) -> Split:
     clusters = [each.cluster for each in samples]
     lost = [each.shares for each in samples]
     parts = ordered_parts(part for shares in lost for part, share in shares.items() if share)
-    weights = [each.weight for each in samples]
-    means, none = mean_shares(lost, weights), [0.0] * len(lost)
+    weights = np.array([each.weight for each in samples])
+    means, none = mean_shares(lost, weights.tolist()), [0.0] * len(lost)
     gap, points = rounded_points({part: means[part] for part in parts})
     intervals: dict[str, Interval] = {}
     for part in parts:  # by the cluster bootstrap of paired differences
         of_part = [float(shares.get(part, 0)) for shares in lost]
-        if interval := estimate_difference(of_part, none, clusters, np.array(weights)).interval:
+        if interval := estimate_difference(of_part, none, clusters, weights).interval:
             intervals[part] = Interval(lower=100 * interval.lower, upper=100 * interval.upper)
     scores = [float(1 - sum(shares.values())) for shares in lost]
-    if interval := estimate_mean(scores, clusters, np.array(weights)).interval:
+    if interval := estimate_mean(scores, clusters, weights).interval:
         intervals["gap"] = Interval(
             lower=100 - 100 * interval.upper, upper=100 - 100 * interval.lower
         )

@@ -226,15 +226,14 @@ def unpaired_comparison(
 
 
 class HeadlinePair(NamedTuple):
-    """Paired values of two runs in the headline metric of a mode, with the cluster and the sample of each pair."""
+    """Paired values of two runs in the headline metric of a mode, with the cluster, weight and sample of each pair."""
 
     metric: str
     first: FloatArray
     second: FloatArray
     clusters: IntArray
+    weights: FloatArray
     samples: Sequence[str] = ()
-    weights: FloatArray | None = None
-    """Weight of each pair; None: all weigh the same."""
 
     @property
     def means(self) -> tuple[float, float]:
@@ -271,8 +270,8 @@ def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> He
                 first=pair.first,
                 second=pair.second,
                 clusters=pair.clusters,
-                samples=first.table.ids(pair.samples),
                 weights=pair.weights,
+                samples=first.table.ids(pair.samples),
             )
     return None
 

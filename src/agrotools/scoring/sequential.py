@@ -75,6 +75,7 @@ def sequential_look(
     order = np.argsort(blocks, kind="stable")
     if weights is None:
         weights = np.ones(len(differences))
+    # Sums of weights, also where all of these weigh the same, since ``largest`` is one.
     sizes = cluster_sums(weights[order], clusters[order]).sums
     sums = cluster_sums((weights * differences)[order], clusters[order]).sums
     if (np.abs(sums) > reach * sizes + 1e-9).any() or sizes.max() > largest + 1e-9:

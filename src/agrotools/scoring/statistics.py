@@ -109,7 +109,17 @@ class ClusterSums(NamedTuple):
         """Number of clusters; with weights, of clusters of equal size that would tell as much."""
         if self.squared_weights is None:
             return self.sizes.shape[-1]
-        return float(np.sum(self.sizes) ** 2 / np.sum(self.sizes**2))
+        return effective_number(self.sizes.tolist())
+
+
+def effective_number(sizes: Sequence[float]) -> float:
+    """Return the number of clusters of equal size that would tell as much as clusters of these sizes (Kish 1965)."""
+    return sum(sizes) ** 2 / sum(size**2 for size in sizes)
+
+
+def weigh_the_same(weights: FloatArray | None) -> bool:
+    """Return True if all units weigh the same, in which case they are as if they had no weights."""
+    return weights is None or bool(np.all(weights == weights[0]))
 
 
 class Spread(NamedTuple):
@@ -351,13 +361,9 @@ def planned_detectable(
     """
     if squared_weights is None:
         squared_weights = sizes
-    pairs = zip(sizes, squared_weights, strict=True)
-    # The variance of a cluster's sum: of its single scores, and of their pairs.
-    variances = (single + (size**2 - single) * within for size, single in pairs)
-    variance = 0.25 * sum(variances) / sum(sizes) ** 2
-    n_effective = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    variance = 0.25 * _variance_of_sum(sizes, squared_weights, within) / sum(sizes) ** 2
     is_plain = [*squared_weights] == [*sizes]
-    n_clusters = len(sizes) if is_plain else n_effective
+    n_clusters = len(sizes) if is_plain else effective_number(sizes)
     return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (n_clusters - 1))
 
 
@@ -372,7 +378,18 @@ def planned_half_width(
 
 def _design_effect(sizes: Sequence[int], within: float) -> float:
     """Return the factor by which samples that correlate ``within`` clusters raise the variance of a mean."""
-    return sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes)
+    return _variance_of_sum(sizes, sizes, within) / sum(sizes)
+
+
+def _variance_of_sum(
+    sizes: Sequence[float], squared_weights: Sequence[float], within: float
+) -> float:
+    """Return the variance of the sum of all scores, of variance 1, that correlate ``within`` clusters."""
+    return sum(
+        # That of the single scores of a cluster, and of their pairs.
+        single + (size**2 - single) * within
+        for size, single in zip(sizes, squared_weights, strict=True)
+    )
 
 
 def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
@@ -468,7 +485,7 @@ def ratio_spread(data: ClusterSums) -> Spread:
     of_scores = _over_clusters(residuals, shape)[..., None]
 
     # The square of a cluster's residual is that of its single scores and the products of its pairs.
-    pairs = sizes * (sizes - 1) if data.squared_weights is None else sizes**2 - q
+    pairs = sizes**2 - q
     n_pairs = _over_clusters(pairs, shape)[..., None]
     of_pairs = of_clusters - of_scores
     most = n_pairs * of_scores / total_q
@@ -563,16 +580,16 @@ def cluster_sums(
         raise ValueError("no values")
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} cluster labels")
-    weighs = weights is not None and not bool(np.all(weights == weights[0]))
+    is_plain = weigh_the_same(weights)
     single = isinstance(clusters, np.ndarray) and bool(np.all(clusters[1:] > clusters[:-1]))
-    if single and not weighs:
+    if single and is_plain:
         return ClusterSums(np.broadcast_to(np.ones(1), values.shape), values, np.square(values))
     index = _cluster_index(clusters)
 
     def summed(terms: FloatArray) -> FloatArray:
         return cast("FloatArray", np.bincount(index, weights=terms))
 
-    if weights is None or not weighs:
+    if weights is None or is_plain:
         return ClusterSums(summed(np.ones_like(values)), summed(values), summed(values**2))
     return ClusterSums(
         sizes=summed(weights),

@@ -198,7 +198,8 @@ class NoForm(FrozenModel):
 
 
 Weighting = Literal["", "task types", "samples"]
-"""What counts the same in means: each sample (empty), each task type, or nothing, but samples by their weights."""
+"""Name of the weighting of means: empty if each sample counts the same, ``task types`` if each task type does, else
+``samples``: these have weights of their own."""
 
 
 class ModeSummary(FrozenModel):
@@ -240,6 +241,7 @@ class ModeSummary(FrozenModel):
     repeats: Annotated[Repeats | None, Field(exclude_if=operator.not_)] = None
     """Agreement between epochs; None if no sample has two valid ones."""
     weighting: Annotated[Weighting, Field(exclude_if=operator.not_)] = ""
+    """What counts the same in the means of the mode."""
     by_source: Annotated[Estimate | None, Field(exclude_if=operator.not_)] = None
     """Final Answer Score with the interval over sources, for the claim on a new source; None under 10 sources."""
     published: PublishedFigures | None = None

@@ -6,7 +6,13 @@ from typing import NamedTuple
 from agrotools.core.lazy import BoolArray, FloatArray, IntArray, np
 from agrotools.scoring.sample_traits import WHOLE, broken_down
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
-from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
+from agrotools.scoring.statistics import (
+    Estimate,
+    Interval,
+    estimate_difference,
+    estimate_mean,
+    weigh_the_same,
+)
 from agrotools.scoring.summary import Metric
 
 
@@ -50,7 +56,7 @@ class PairedUnits(NamedTuple):
 
 def shown_mean(values: FloatArray, weights: FloatArray | None = None) -> float:
     """Return the mean, not below 0; differences are those of means before that."""
-    if weights is None or bool(np.all(weights == weights[0])):
+    if weights is None or weigh_the_same(weights):
         return max(0.0, float(values.mean()))
     return max(0.0, float(np.sum(weights * values) / np.sum(weights)))
 
