@@ -292,10 +292,11 @@ def choose(
     share a sentence with each other or with ``used_sentences`` (in the form returned by
     :func:`~agrotools_build.templates.wording.sentences`), no subject is asked the same kind of question twice, and only
     questions with an unambiguous true answer are asked. ``most_of_a_file``: most questions that show the same file;
-    None for no limit. The same arguments give the same choice.
+    None for no limit. No file is shown again before every other one that can be shown has been. The same arguments give
+    the same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
-    choice, used_up = _Choice(used_sentences, most_of_a_file), set[str]()
+    choice, used_up = _Choice(used_sentences), set[str]()
     # Templates about several things alternate with templates about one, so that neither group is served last.
     kinds = (
         [each for each in questions if (each.things == 1) == is_single]
@@ -309,7 +310,7 @@ def choose(
             candidates[key] = ask_subject(subject, question, seed)
         return candidates[key]
 
-    while len(choice.chosen) < count:
+    def ask_one_more() -> bool:
         usable = [question for question in questions if question.template not in used_up]
         usable.sort(
             key=lambda question: (len(choice.of_kind[question.template]), order[question.template])
@@ -323,31 +324,38 @@ def choose(
             for question in usable
         )
         if not (settled := next(filter(None, askable), [])):
-            break
+            return False
         if item := choice.add(settled):
             candidates[item.subject.name, item.question.template] = None
         else:
             used_up.add(settled[0].question.template)
+        return True
+
+    # The limit rises by one at a time, so that the questions are about as many files as possible.
+    limits = [None] if most_of_a_file is None else range(1, most_of_a_file + 1)
+    for limit in limits:
+        choice.most_of_a_file = limit
+        while len(choice.chosen) < count and ask_one_more():
+            pass
     return choice.chosen
 
 
 class _Choice:
     """Chosen questions; no two share a sentence, nor two of one kind a wording."""
 
-    def __init__(
-        self, used_sentences: Iterable[str] = (), most_of_a_file: int | None = None
-    ) -> None:
+    def __init__(self, used_sentences: Iterable[str] = ()) -> None:
         self.chosen: list[Chosen] = []
         self.of_kind = defaultdict[str, list[Chosen]](list)
         self._asked = Counter[str]()
         self._shown = Counter[str]()
         """Number of chosen questions by the stored path of each file that they show."""
         self._used_sentences = set(used_sentences)
-        self._most_of_a_file = most_of_a_file
+        self.most_of_a_file: int | None = None
+        """Most questions that show the same file; None for no limit."""
 
     def has_room(self, item: Chosen) -> bool:
         """Return False if a file of a question is already shown by as many as may show it."""
-        most = self._most_of_a_file
+        most = self.most_of_a_file
         if most is None:
             return True
         return all(self._shown[file.path] < most for file in item.instance.files)

@@ -127,3 +127,9 @@ def test_no_file_is_shown_by_more_questions_than_may_show_it():
     assert most(free) > 4
     assert most(limited) == 4
     assert len(limited) >= 4 * 2  # each of the four pairs is asked about
+
+
+def test_every_file_is_shown_before_one_is_shown_again():
+    subjects = [_subject(seed, pictures=1) for seed in range(6)]
+    chosen = choose(subjects, QUESTIONS, 6, 1, most_of_a_file=4)
+    assert len({item.instance.files[0].path for item in chosen}) == 6

@@ -5,6 +5,7 @@ do not exist are left out and listed in the metadata.
 """
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,8 +15,10 @@ from agrotools.core.errors import NoFileError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
+from agrotools_build.choosing import Chosen
 from agrotools_build.sources.assembling import assembled
-from agrotools_build.sources.part import Adapter
+from agrotools_build.sources.part import Adapter, Part
+from agrotools_build.templates.thing import Subject
 
 sys.path.append(
     str(Path(__file__).resolve().parents[2] / "studies")
@@ -74,8 +77,10 @@ PARTS: dict[str, Adapter] = {
     "mango_leaves": mango_leaves,
 }
 """Adapters by the name of the data set's folder."""
-_MOST_OF_A_PHOTOGRAPH = 4
+MOST_OF_A_PHOTOGRAPH = 4
 """Most answerable questions about a photograph, so that no place weighs more than others."""
+MOST_OF_A_SOURCE = 100
+"""Most questions of a source, unanswerable twins counted, so that none weighs more than others of its task types."""
 
 
 def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
@@ -104,11 +109,35 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             version="3",
             description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
             metadata={"absent": absent} if absent else {},
-            most_of_a_file=_MOST_OF_A_PHOTOGRAPH,
+            most_of_a_file=MOST_OF_A_PHOTOGRAPH,
             progress=progress,
-            # Less than the third wanted in the end, because twins whose reason the tools do not see are left out later.
-            paired=lambda chosen, subjects: with_twins(chosen, listed=0.22, subjects=subjects),
+            paired=twins_within_sources(parts),
         )
 
 
-__all__ = ["PARTS", "build_field"]
+def twins_within_sources(
+    parts: Sequence[Part],
+) -> Callable[[list[Chosen], list[Subject]], list[Chosen]]:
+    """Return what adds unanswerable twins to chosen questions, as many as leave no source with too many questions."""
+    source_of = {id(each): part.source.name for part in parts for each in part.subjects}
+
+    def with_some_twins(chosen: list[Chosen], subjects: list[Subject]) -> list[Chosen]:
+        return with_twins(
+            chosen,
+            # Less than the third wanted in the end, because twins whose reason the tools do not see are left out later.
+            listed=0.22,
+            subjects=subjects,
+            source_of=lambda item: source_of[id(item.subject)],
+            most_of_a_source=MOST_OF_A_SOURCE,
+        )
+
+    return with_some_twins
+
+
+__all__ = [
+    "MOST_OF_A_PHOTOGRAPH",
+    "MOST_OF_A_SOURCE",
+    "PARTS",
+    "build_field",
+    "twins_within_sources",
+]

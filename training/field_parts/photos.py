@@ -1,6 +1,8 @@
 """Photographs: lesions outlined by hand, diseases and weeds named by experts, apples measured, fruit counted."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from csv import DictReader
 from dataclasses import replace
 from functools import partial
@@ -162,20 +164,20 @@ def with_others(
 ) -> list[Subject]:
     """Return the pairs, as many as there are spare pictures with one whose label is that of neither picture.
 
-    No spare picture is used twice, since samples that share a file are one cluster.
+    No spare picture is used twice, since samples that share a file are one cluster: it is taken out of ``spare``.
     """
-    left, done = [*spare], []
+    done: list[Subject] = []
     of_path = {file.path: label for file, label in labels}
     for subject in subjects:
         paths = [subject.shown(index, 1).files[0].path for index in range(subject.things)]
         ours = {of_path[path] for path in paths}
         other = (
-            next((each for each in left if each[1] not in ours), None) if len(ours) > 1 else None
+            next((each for each in spare if each[1] not in ours), None) if len(ours) > 1 else None
         )
         if other is None or ours >= _ALIKE:
             done.append(subject)
             continue
-        left.remove(other)
+        spare.remove(other)
         kinds = ("another", "no_weed") if other[1].lower() == NO_WEED else ("another",)
         done.append(
             replace(subject, instead={kind: dict.fromkeys(paths, other[0]) for kind in kinds})
@@ -205,26 +207,62 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
 
+_PAIRS_OF_A_GROUP = 4
+"""Most pairs of photographs of a group of days; its other photographs are shown alone."""
+_WEEDS_OF_A_GROUP = 2
+"""Least number of labels in a group of days, so that its pairs show different plants."""
+_ADVISED = 3
+"""Photographs of each weed about which advice is asked."""
+
+
 @partial(Adapter, "field.deepweeds")
 def weed_photos(data: DataSet) -> Part:
-    """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
+    """Weeds of Australian rangeland, named by botanists (DeepWeeds).
+
+    A day shows few species, so days are joined to groups, which are the clusters.
+    """
     items = read_items(data.folder, ("label",), ("image",))
+    day_of = {data.folder / item["image"]: str(item["id"]).partition("-")[0] for item in items}
     photos = named_weeds(
         ((data.folder / item["image"], str(item["label"])) for item in items), data
     )
-    photos = kept_of(data, photos)
-    paired, spare = with_spares(photos, 2)
+    photos = sorted(kept_of(data, photos), key=lambda photo: str(photo[0].sha256))
+    asked, spare = with_spares(photos, 1)
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
         shown = weed_thing(file, label, f"I need to know which weed {file.name} shows.")
         return replace(shown, words={**shown.words, **asked_of(shown.words["entry"])})
 
-    labels = sorted({label for _, label in photos if label.lower() != NO_WEED})
-    advice = one_of_each("weed-advice", paired, labels, thing, "weed_advice")
-    return data.part(
-        [*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice],
-        ["weed", "field_advice"],
-    )
+    days: dict[str, list[Photo[str]]] = {}
+    for photo in asked:
+        days.setdefault(day_of[data.originals.files[photo[0].path]], []).append(photo)
+    subjects: list[Subject] = []
+    advised: Counter[str] = Counter()
+    for number, ours in enumerate(_groups_of_days(days)):
+        name = f"weed-photos-{number}"
+        in_pairs = 2 * min(_PAIRS_OF_A_GROUP, len(ours) // 2)
+        own = with_others(weed_subjects(name, ours[:in_pairs]), photos, spare)
+        for place, photo in enumerate(ours[in_pairs:]):
+            own += weed_subjects(f"{name}-alone-{place}", [photo])
+        for place, photo in enumerate(ours):
+            advised[photo[1]] += 1
+            if photo[1].lower() != NO_WEED and advised[photo[1]] <= _ADVISED:
+                advice = photo_subject(f"{name}-advice-{place}", [photo], thing, {}, "weed_advice")
+                own.append(advice)
+        subjects += [replace(each, cluster=name) for each in own]
+    return data.part(subjects, ["weed", "field_advice"])
+
+
+def _groups_of_days(days: Mapping[str, list[Photo[str]]]) -> list[list[Photo[str]]]:
+    """Return the photographs of each group of days, in the order of their hashes."""
+    groups: list[list[Photo[str]]] = [[]]
+    for day in sorted(days, key=lambda day: hashlib.sha256(day.encode()).hexdigest()):
+        if len({label for _, label in groups[-1]}) >= _WEEDS_OF_A_GROUP:
+            groups.append([])
+        groups[-1] += days[day]
+    if len(groups) > 1 and len({label for _, label in groups[-1]}) < _WEEDS_OF_A_GROUP:
+        groups[-2] += groups.pop()
+    return [sorted(group, key=lambda photo: str(photo[0].sha256)) for group in groups]
 
 
 FOCAL_PX = 955.0
@@ -330,9 +368,10 @@ def orchard(fruit: str, folder: str) -> Adapter:
                 raise BenchmarkError(
                     f"{data.folder}: the count of {item.get('id')} is not a whole number"
                 )
-            counted.append(
-                (data.originals.file(data.folder / item["image"], note=note), item["count"])
-            )
+            tile = data.originals.file(data.folder / item["image"], note=note)
+            if not is_kept(data, tile):
+                continue
+            counted.append((tile, item["count"]))
             if fruit == "apple" and (frames := _clean_frames(_boxes(data.folder / item["boxes"]))):
                 marks = tuple(
                     (colour, box) for colour, (box, _) in zip(PEN_NAMES[1:], frames, strict=False)
@@ -342,7 +381,6 @@ def orchard(fruit: str, folder: str) -> Adapter:
                     f"framed-{item['id']}", file, marks, [count for _, count in frames]
                 )
                 marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
-        counted = kept_of(data, counted)
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
         framed_too = (
             [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED]

@@ -1,6 +1,9 @@
 """Readers of public repositories for the benchmark ``field``, by the name of the data set's folder."""
 
+from field_sources.buildings import LEVIR_CD
+from field_sources.deepweeds import DEEPWEEDS
 from field_sources.mango import MANGO_LEAVES
+from field_sources.orchards import ORCHARD_APPLES, ORCHARD_CHERRIES
 from field_sources.plots import TRIAL_PLOTS
 from field_sources.rasters import (
     AMAZON_BANDS,
@@ -30,4 +33,8 @@ READERS: dict[str, Reader] = {
     "sesame_weeds": SESAME_WEEDS,
     "mango_leaves": MANGO_LEAVES,
     "rice_pests": RICE_PESTS,
+    "deepweeds": DEEPWEEDS,
+    "levir_cd": LEVIR_CD,
+    "orchard_apples": ORCHARD_APPLES,
+    "orchard_cherries": ORCHARD_CHERRIES,
 }

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -130,6 +130,14 @@ class Prepared:
         Image.fromarray(classes).save(path)
         return f"masks/{name}.png"
 
+    def store_boxes(self, name: str, boxes: Iterable[Sequence[int]]) -> str:
+        """Store boxes (left, top, right, bottom in pixels) as a table, and return its name in the folder."""
+        path = self.folder / f"boxes/{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [",".join(map(str, box)) for box in boxes]
+        path.write_text("\n".join(["xmin,ymin,xmax,ymax", *rows]) + "\n", "utf-8")
+        return f"boxes/{name}.csv"
+
     def write(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.items, ensure_ascii=False, indent=1)
@@ -144,5 +152,9 @@ def stem_of(path: str) -> str:
 
 def drawn_by_lot(paths: Iterable[str], number: int) -> list[str]:
     """Return up to ``number`` of the paths, chosen by their hashes, so that the choice depends on nothing in them."""
-    by_hash = sorted(paths, key=lambda path: hashlib.sha256(path.encode()).hexdigest())
-    return sorted(by_hash[:number])
+    return sorted(sorted(paths, key=lot_of)[:number])
+
+
+def lot_of(name: str) -> str:
+    """Return what a name is sorted by, so that the order depends on nothing in it."""
+    return hashlib.sha256(name.encode()).hexdigest()

@@ -10,7 +10,7 @@ from typing import Any
 
 from field_sources.snapshot import Prepared, Reader, drawn_by_lot
 
-_PLACES = 60
+_PLACES = 105
 """Places that are asked about: more of them ask the same."""
 _FEWEST_TREES, _MOST_TREES = 5, 60
 """In denser tiles crowns merge, so that people would not agree on their number."""

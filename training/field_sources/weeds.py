@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from field_sources.snapshot import Prepared, Reader, Snapshot, drawn_by_lot
 
 _CROP, _WEED = 1, 2
-_TOGETHER = 4
+_FEWEST_OF_A_BLOCK, _MOST_OF_A_BLOCK = 4, 6
 """Pictures of a block: some questions compare four of them."""
 _BLOCK = 3
 """Side of a block in tiles: neighbouring tiles show halves of the same plants, so a block is one cluster."""
@@ -29,10 +29,10 @@ def _blocks(cells: Mapping[str, tuple[str, Cell]]) -> dict[str, list[str]]:
 
 
 def _drawn_blocks(blocks: Mapping[str, list[str]], number: int) -> Iterable[tuple[str, list[str]]]:
-    """Yield blocks drawn by lot, with four tiles of each, drawn by lot."""
-    large_enough = [block for block, paths in blocks.items() if len(paths) >= _TOGETHER]
+    """Yield blocks drawn by lot, with four to six tiles of each, drawn by lot."""
+    large_enough = [block for block, paths in blocks.items() if len(paths) >= _FEWEST_OF_A_BLOCK]
     for block in drawn_by_lot(large_enough, number):
-        yield block, drawn_by_lot(blocks[block], _TOGETHER)
+        yield block, drawn_by_lot(blocks[block], _MOST_OF_A_BLOCK)
 
 
 _POTATO_FOLDER = "dataset/annotation_json_raw/images/"

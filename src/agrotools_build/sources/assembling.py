@@ -51,7 +51,7 @@ def assembled(
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
         chosen_of_parts = (
-            _chosen_evenly(parts, most_of_a_file)
+            chosen_evenly(parts, most_of_a_file)
             if wanted is None
             else _chosen_together(parts, wanted)
         )
@@ -83,17 +83,17 @@ def assembled(
             )
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
+        # Several parts may be of one source.
+        sources = tuple({part.source.name: part.source for part in parts}.values())
         header = BenchmarkHeader(
             name=name,
             version=version,
-            licence="; ".join(
-                f"{part.source.name}: {part.source.licence}" for part in parts
-            ).rstrip(".")
+            licence="; ".join(f"{source.name}: {source.licence}" for source in sources).rstrip(".")
             + ". Questions and reference calls: Apache-2.0.",
             description=description,
             canary=canary_of(name, version),
             toolset=AGROTOOLS,
-            sources=tuple(part.source for part in parts),
+            sources=sources,
             metadata={
                 "agrotools": importlib.metadata.version("agrotools"),
                 "seed": SEED,
@@ -109,7 +109,8 @@ def assembled(
     return header
 
 
-def _chosen_evenly(parts: Sequence[Part], most_of_a_file: int | None) -> list[list[Chosen]]:
+def chosen_evenly(parts: Sequence[Part], most_of_a_file: int | None) -> list[list[Chosen]]:
+    """Return the questions of each part, spread evenly over its templates; no two parts share a sentence."""
     chosen_of_parts: list[list[Chosen]] = []
     used: set[str] = set()
     for part in parts:
