@@ -14,6 +14,7 @@ from field_parts import (
     twins_within_sources,
 )
 from field_parts.kept import NO_FARM
+from paired import with_twins
 from PIL import Image
 
 from agrotools.core import BenchmarkError
@@ -147,6 +148,16 @@ def test_no_source_may_ask_more_than_its_share():
         listing = listing_of(f"field.{name}")
         of_source[listing.source.name] += listing.samples
     assert max(of_source.values()) <= MOST_OF_A_SOURCE
+
+
+@pytest.mark.parametrize("room", [None, 1, 0])
+def test_twins_fill_a_source_no_further_than_it_may_ask(tmp_path, room):
+    part = PARTS["levir_cd"](write_change(tmp_path / "levir", [10, 30]))
+    chosen = choose(part.subjects, part.questions, 20, SEED)
+    most = None if room is None else len(chosen) + room
+    asked = with_twins(chosen, 0.5, source_of=lambda _: "LEVIR-CD", most_of_a_source=most)
+    twins = len(asked) - len(chosen)
+    assert twins == room if most else twins > 1
 
 
 def _weights(items):

@@ -9,6 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "training"))
 
+from field_sources import deepweeds, orchards
 from field_sources.weeds import _cells_by_edges
 
 pytestmark = pytest.mark.unit
@@ -32,3 +33,17 @@ def test_tiles_of_two_maps_are_told_apart_and_placed_by_their_edges():
         number, right, down = map(int, path.split())
         corner = cells[f"{number} 0 0"]
         assert (name, column - corner[1][0], row - corner[1][1]) == (corner[0], right, down)
+
+
+def test_photographs_of_weeds_are_apart_in_time():
+    names = [f"20170711-1200{second:02}-0" for second in range(0, 60, 3)]
+    some = deepweeds._spread(names, ["20170711-120030-0"])
+    seconds = sorted(int(name[13:15]) for name in [*some, "20170711-120030-0"])
+    assert len(seconds) > 2
+    assert min(np.diff(seconds)) >= deepweeds._LEAST_PAUSE_S
+    assert deepweeds._spread(names[::-1], ["20170711-120030-0"]) == some
+
+
+def test_boxes_of_tiles_are_in_pixels_and_slivers_are_left_out():
+    text = "0 0.5 0.25 0.1 0.1\n0 0.999 0.5 0.002 0.1\n0 1.0 0.5 0.1 0.1\n"
+    assert orchards._boxes(text) == [[288, 128, 352, 192], [608, 288, 640, 352]]

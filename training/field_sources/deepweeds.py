@@ -20,7 +20,8 @@ _KEPT_APART = """
 """.split()
 """Photographs that were kept for questions from the first, with their names: day, time and camera.
 
-The net that names weeds learnt from most of DeepWeeds, but from nothing taken within a minute of these.
+The net that names weeds learnt from most of DeepWeeds, but from nothing taken within a minute of these. Photographs
+taken within half a minute of one that it did learn from are in ``left_out.toml``.
 """
 _MINUTE_S = 60
 _LEAST_PAUSE_S = 8
