@@ -55,11 +55,13 @@ def build_samples(
     progress: Progress = no_progress,
     workers: int = 2,
     backends: Mapping[str, str] | None = None,
+    people_decide: bool = False,
 ) -> tuple[list[Sample], Tally]:
     """Run the call chain of every chosen question on the files in ``root``; also count broken chains.
 
     Results go into the user's result cache, where the first evaluation finds them. ``backends``: by tool, where not the
-    default. BenchmarkError: more than half of the chains break. InfrastructureError: no tool worker starts.
+    default. ``people_decide``: a question without an answer stays if people see the reason, even if the tools answer
+    it. BenchmarkError: more than half of the chains break. InfrastructureError: no tool worker starts.
     """
     items = [(group, item) for group in groups for item in group.chosen]
 
@@ -73,7 +75,9 @@ def build_samples(
             async def one(group: Group, item: Chosen) -> Sample | ChainBroken:
                 nonlocal finished
                 async with gate:
-                    sample = await _sample(group, item, root, executor, toolset)
+                    sample = await _sample(
+                        group, item, root, executor, toolset, people_decide=people_decide
+                    )
                 finished += 1
                 progress("reference calls", finished, len(items))
                 return sample
@@ -125,9 +129,16 @@ def _numbered_samples(
 
 
 async def _sample(
-    group: Group, item: Chosen, root: Path, executor: ToolExecutor, toolset: tuple[str, ...]
+    group: Group,
+    item: Chosen,
+    root: Path,
+    executor: ToolExecutor,
+    toolset: tuple[str, ...],
+    *,
+    people_decide: bool,
 ) -> Sample | ChainBroken:
     instance = item.instance
+    slots = instance.slots
     try:
         refused = next((slot for slot in instance.slots if isinstance(slot, AbstainSlot)), None)
         reference = await record_reference(
@@ -140,8 +151,12 @@ async def _sample(
         )
         if refused is None:
             _check_answers(instance.slots, reference)
-        else:
+        elif not (people_decide and instance.reason_is_seen):
             _check_no_answer(refused, reference)
+        elif not _is_shown(refused, reference):
+            # The results say nothing true about what is not there: a person's word stands against them.
+            reference = _without_truth(reference)
+            slots = (refused.model_copy(update={"from_": None}),)
     except ChainBroken as broken:
         return broken
     looks_enough = instance.answer_type != "plot" and all(
@@ -158,7 +173,7 @@ async def _sample(
         source=group.source,
         toolset=toolset,
         reference=reference,
-        answer=with_plot_weights(instance.slots),
+        answer=with_plot_weights(slots),
         no_tool_eligible=looks_enough and refused is None,
         groups={**item.subject.groups, **({"unanswerable": refused.reason} if refused else {})},
         cluster=f"{group.prefix} {item.subject.cluster}" if item.subject.cluster else None,
@@ -191,12 +206,23 @@ def _check_no_answer(slot: AbstainSlot, reference: ReferenceTrajectory) -> None:
     """
     observations = [step.observation for step in reference.steps if step.observation]
     lacking = any(each.error and each.error.kind == MISSING_BACKEND for each in observations)
-    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
-    if lacking or not shows_no_answer(slot, truths):
+    if lacking or not _is_shown(slot, reference):
         raise ChainBroken(
             "the tools answer what has no answer",
             f"{slot.reason}: the results show no reason to refuse",
         )
+
+
+def _is_shown(slot: AbstainSlot, reference: ReferenceTrajectory) -> bool:
+    """Return True if the true results show that there is no answer."""
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    return shows_no_answer(slot, truths)
+
+
+def _without_truth(reference: ReferenceTrajectory) -> ReferenceTrajectory:
+    """Return the calls with their observations, whose true results nobody knows."""
+    steps = tuple(step.model_copy(update={"truth": None}) for step in reference.steps)
+    return reference.model_copy(update={"steps": steps})
 
 
 def _is_answer(

@@ -14,9 +14,11 @@
     too_close = true                      # other things of the subject, whose values differ by less than their error
     skip = ["row_larger"]                 # templates that can be answered all the same, such as comparisons
     absent_mark = true                    # the question names a mark of a colour that the picture lacks
+    seen = true                           # whoever looks sees the reason, even if the tools do not
 
 A question is not asked if the withheld fact is in the question itself. The reference calls end where a tool fails or
-lacks a value, and a question that the tools answer all the same is dropped.
+lacks a value. A question that the tools answer all the same is dropped, unless people see the reason and their word
+counts, as in ``field``.
 """
 
 import re
@@ -70,6 +72,7 @@ class Withholding(FrozenModel):
     shows: str = ""
     too_close: bool = False
     absent_mark: bool = False
+    seen: bool = False
     skip: tuple[str, ...] = ()
 
     def suits(self, question: Template) -> bool:
@@ -102,7 +105,8 @@ def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen 
     ways = _turned([way for way in withholdings() if way.suits(item.question)], shift)
     for way in sorted(ways, key=lambda way: way.missing or way.blank == "image"):
         if (instance := _withheld(item, way, shift, subjects)) is not None:
-            return replace(item, instance=instance, pair=pair)
+            seen = replace(instance, reason_is_seen=way.seen)
+            return replace(item, instance=seen, pair=pair)
     return None
 
 

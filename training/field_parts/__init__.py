@@ -82,6 +82,11 @@ MOST_OF_A_PHOTOGRAPH = 4
 MOST_OF_A_SOURCE = 100
 """Most questions of a source, unanswerable twins counted, so that none weighs more than others of its task types."""
 
+_TWINS = 0.125
+"""Share of unanswerable questions: about 150 beside 1,080, so that intervals of refusals are narrow enough."""
+_LISTED = 0.22
+"""Largest share of these that the list of files tells apart; others need a look at a picture."""
+
 
 def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
     """Build the benchmark from the data sets in subfolders of ``folder``, or from CWFID alone, into ``out``.
@@ -111,6 +116,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             metadata={"absent": absent} if absent else {},
             most_of_a_file=MOST_OF_A_PHOTOGRAPH,
             progress=progress,
+            people_decide=True,
             paired=twins_within_sources(parts),
         )
 
@@ -124,8 +130,8 @@ def twins_within_sources(
     def with_some_twins(chosen: list[Chosen], subjects: list[Subject]) -> list[Chosen]:
         return with_twins(
             chosen,
-            # Less than the third wanted in the end, because twins whose reason the tools do not see are left out later.
-            listed=0.22,
+            _TWINS,
+            listed=_LISTED,
             subjects=subjects,
             source_of=lambda item: source_of[id(item.subject)],
             most_of_a_source=MOST_OF_A_SOURCE,

@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import SampleFile
-from agrotools_benchmarks.field.pack import JPEG_QUALITY, Box, Mark, PackedFile, as_jpeg, as_tiff
+from agrotools_benchmarks.field.pack import (
+    JPEG_QUALITY,
+    Box,
+    Mark,
+    PackedFile,
+    Size,
+    as_jpeg,
+    as_tiff,
+)
 from agrotools_build.references import PlannedCall
 from agrotools_build.sources.drawn import find_mark
 from agrotools_build.sources.part import DataSet
@@ -21,12 +29,19 @@ def as_photo(
     key: str = "image",
     marks: tuple[Mark, ...] = (),
     quality: int = JPEG_QUALITY,
+    part: Box | None = None,
+    pixels: Size | None = None,
     **more: Any,
 ) -> SampleFile:
-    """Return a photograph as a JPEG with frames. A copy that is a JPEG was stored with this quality, or as it was."""
+    """Return a photograph as a JPEG with frames. A copy that is a JPEG was stored with this quality, or as it was.
+
+    ``part``: only this part of it, in ``pixels`` columns and rows.
+    """
     crop = item["source"].get("crop")
-    as_it_is, *_, again = as_jpeg((data.folder / item[key]).read_bytes(), quality, None, marks)
+    content = (data.folder / item[key]).read_bytes()
+    as_it_is, *_, again = as_jpeg(content, quality, None, marks, part, pixels)
     how = {"convert": "jpeg", "quality": quality, "crop": crop and tuple(crop), "marks": marks}
+    how |= {"part": part, "pixels": pixels}
     return _stored(
         data, item, key, as_it_is if str(item[key]).endswith(".jpg") else again, ".jpg", how, more
     )

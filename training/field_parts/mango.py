@@ -19,6 +19,7 @@ from agrotools_build.templates import Thing
 from agrotools_build.templates.slot_draft import JOINED
 from agrotools_build.templates.thing import Subject
 from field_parts.kept import asked_of, kept_of
+from field_parts.strangers import with_strangers
 from prepared import read_items
 
 _HEALTHY = "healthy"
@@ -81,18 +82,18 @@ def mango_leaves(data: DataSet) -> Part:
     # A gall midge's leaf in place of the cut shoot, so that no picture shows what is sought.
     spare = [photo for photo in photos if photo[1] == "gall_midge"][: len(pairs)]
     used = {file.path for some in [*pairs, spare] for file, _ in some}
-    subjects = [
+    in_pairs = [
         replace(
             in_session(f"mango-pairs-{n}", some),
             instead={"another": {file.path: other[0] for file, _ in some}},
         )
         for n, (some, other) in enumerate(zip(pairs, spare, strict=True))
     ]
-    subjects += [
+    alone = [
         in_session(f"mango-{n}", [photo])
         for n, photo in enumerate(photo for photo in photos if photo[0].path not in used)
     ]
-    return data.part(subjects, ["mango"])
+    return data.part([*in_pairs, *with_strangers(data, alone)], ["mango"])
 
 
 def _pairs_of_sessions(

@@ -26,6 +26,7 @@ from agrotools_build.templates.thing import Subject
 from field_parts.converted import as_photo
 from field_parts.kept import asked_of, kept_of
 from field_parts.photos import one_of_each, with_others, with_spares
+from field_parts.strangers import with_strangers
 from prepared import read_items
 
 _QUALITY = 92
@@ -76,7 +77,10 @@ def pests(data: DataSet) -> Part:
         if len(two) > 1
     ]
     return data.part(
-        [*subjects, *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice")],
+        [
+            *with_strangers(data, subjects),
+            *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice"),
+        ],
         ["field_pests"],
     )
 
@@ -154,5 +158,9 @@ def rice_pests(data: DataSet) -> Part:
     ]
     pairs = photo_pairs("rice-pairs", by_hash[first:second], thing, {}, "rice_pest")
     threes = photo_pairs("rice-threes", by_hash[second:], thing, {}, "rice_pest", size=3)
-    subjects: list[Subject] = [*alone, *with_others(pairs, photos, spare), *threes]
+    subjects: list[Subject] = [
+        *with_strangers(data, alone),
+        *with_others(pairs, photos, spare),
+        *threes,
+    ]
     return data.part(subjects, ["rice_pests"])

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agrotools.calling.result import round_significant
 from agrotools.core import BenchmarkError, Intrinsics, SampleFile
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.vision.reading import read_labels
+from agrotools.vision.reading import read_image, read_labels
 from agrotools_benchmarks.field.pack import Box, Mark
 from agrotools_build.references import ref
 from agrotools_build.sources.land import (
@@ -41,6 +42,7 @@ from agrotools_build.templates.slot_draft import JOINED
 from agrotools_build.templates.thing import Subject
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
 from field_parts.kept import asked_of, is_kept, kept_of
+from field_parts.strangers import moved_frames, with_strangers
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
@@ -56,18 +58,34 @@ _SPARE_NO_WEED = 4
 def leaves(data: DataSet) -> Part:
     """Shares of coffee leaves that have symptoms."""
     photos: list[tuple[SampleFile, dict[str, Any]]] = []
+    cut: dict[str, SampleFile] = {}
+    """Pictures of a part of a leaf, by the path of that of the whole leaf."""
     for item in read_items(data.folder, files=("image", "mask")):
         file = data.originals.file(
             data.folder / item["image"], note="One leaf, photographed on a plain light background."
         )
         if is_kept(data, file):
             photos.append((file, _severity(data.folder / item["mask"])))
+            cut[file.path] = _half_a_leaf(data, item, file)
 
     def thing(file: SampleFile, truth: dict[str, Any], _: int) -> Thing:
         thought = f"I need to know how much of the leaf in {file.name} has symptoms."
         return photo_thing(file, "analyze_lesions", truth, thought)
 
-    return data.part(photo_pairs("leaves", photos, thing, {}, "leaf"), ["leaf", "surely"])
+    pairs = photo_pairs("leaves", photos, thing, {}, "leaf")
+    # Every other pair, so that cut leaves are not most of the twins.
+    pairs[::2] = [replace(pair, instead={"part": cut}) for pair in pairs[::2]]
+    return data.part(pairs, ["leaf", "surely"])
+
+
+def _half_a_leaf(data: DataSet, item: dict[str, Any], file: SampleFile) -> SampleFile:
+    """Return a picture of half of the leaf, cut through by the edge, with as many pixels as that of the whole leaf."""
+    pixels = (file.width_px or 0, file.height_px or 0)
+    y0 = pixels[1] // 4
+    # The leaf lies along the picture, so that the half of it in a corner of the hash shows one end alone.
+    x0 = pixels[0] // 2 if int(str(file.sha256)[0], 16) % 2 else 0
+    part = (x0, y0, x0 + pixels[0] // 2, y0 + pixels[1] // 2)
+    return as_photo(data, item, part=part, pixels=pixels, note=file.note)
 
 
 def _severity(mask: Path) -> dict[str, Any]:
@@ -121,7 +139,8 @@ def leaf_photos(crop: str) -> Adapter:
         # Only a healthy leaf is plainly not what is sought; the diseases resemble each other.
         healthy = [photo for photo in spare if photo[1] == _HEALTHY]
         return data.part(
-            [*with_others(pairs, photos, healthy), *advice], ["leaf_disease", "field_advice"]
+            [*with_strangers(data, with_others(pairs, photos, healthy)), *advice],
+            ["leaf_disease", "field_advice"],
         )
 
     return read
@@ -290,6 +309,7 @@ def apples(data: DataSet) -> Part:
             data, item, "depth_mm_uint16", place=1, kind="depth", depth_unit_mm=1.0, note=note
         )
         files = (image.model_copy(update=camera), depth)
+        may_be_fruit = _may_be_fruit(read_image(data.folder / item["image"]).pixels)
         fruits = [
             each
             for each in _fruits(data.folder, item)
@@ -301,8 +321,22 @@ def apples(data: DataSet) -> Part:
             marks = tuple(zip(PEN_NAMES, (box for box, _ in some), strict=False))
             marked = as_photo(data, item, marks=marks, note="Apple trees, daylight.", **camera)
             subject = _marked_apples(f"framed-{number}-{start}", (marked, depth), marks, some)
-            subjects.append(replace(subject, instead=without_frames(marked, files[0])))
+            instead = without_frames(marked, files[0])
+            if moved := moved_frames(marks, may_be_fruit):
+                leaves_framed = as_photo(data, item, marks=moved, note=image.note, **camera)
+                instead["beside"] = {marked.path: leaves_framed}
+            subjects.append(replace(subject, instead=instead))
     return data.part(subjects, ["apple", "framed_apples"])
+
+
+_REDDER, _BRIGHT = 10, 190
+"""Red less green of skin in levels of 0 to 255, which leaves do not have, and green of sky and white posts."""
+
+
+def _may_be_fruit(picture: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return True at pixels (rows, columns) of a picture that may show an apple, or no tree."""
+    red, green = picture[..., 0].astype(np.int16), picture[..., 1].astype(np.int16)
+    return (red - green > _REDDER) | (green > _BRIGHT)
 
 
 def _marked_apples(

@@ -8,7 +8,7 @@ The images form fixed pairs in the order of their hashes, and a question about t
 are as many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from scipy import ndimage
 
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.errors import NoFileError
-from agrotools_benchmarks.field.pack import Box
+from agrotools_benchmarks.field.pack import Box, Mark
 from agrotools_build.area_truth import AreaTruth, Region, count_area
 from agrotools_build.references import ref
 from agrotools_build.sources.land import describe_separation
@@ -32,6 +32,7 @@ from agrotools_build.templates.template import field_templates
 from agrotools_build.templates.thing import Subject
 from field_parts.converted import PEN_NAMES, as_photo, framed, without_frames
 from field_parts.kept import is_kept
+from field_parts.strangers import moved_frames
 from prepared import TRUTH_FILE, read_items, require_files
 
 NOTE = (
@@ -162,8 +163,12 @@ def weeds(data: DataSet) -> Part:
     if (data.folder / TRUTH_FILE).is_file():
         vegetation = {image.name: image.vegetation for image in images}
         for item in read_items(data.folder, ("id",), ("image",)):
-            plants = _single_plants(vegetation[str(item["id"])])
-            if len(plants) >= _FEWEST_PLANTS and (framed_too := _framed_plants(data, item, plants)):
+            ours = vegetation[str(item["id"])]
+            plants = _single_plants(ours)
+            if len(plants) < _FEWEST_PLANTS:
+                continue
+            framed_too = _framed_plants(data, item, plants, ours)
+            if framed_too is not None:
                 subjects.append(framed_too)
         questions += load_templates("framed_plants")
     return data.part(subjects, questions, counts, describe_separation)
@@ -201,13 +206,28 @@ def _single_plants(vegetation: NDArray[np.bool_]) -> list[tuple[Box, dict[str, A
     return [(box, plant) for _, box, plant in sorted(largest, key=lambda each: each[1])]
 
 
+def _framed_soil(
+    data: DataSet,
+    item: dict[str, Any],
+    vegetation: NDArray[np.bool_],
+    marks: Sequence[Mark],
+) -> SampleFile | None:
+    """Return the photograph with frames of the same colours and sizes around bare soil; None if it has too little."""
+    moved = moved_frames(marks, vegetation)
+    return as_photo(data, item, marks=moved, note=NOTE) if moved else None
+
+
 def _framed_plants(
-    data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]
+    data: DataSet,
+    item: dict[str, Any],
+    plants: list[tuple[Box, dict[str, Any]]],
+    vegetation: NDArray[np.bool_],
 ) -> Subject | None:
     marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES, plants, strict=False))
     marked, plain = as_photo(data, item, marks=marks, note=NOTE), as_photo(data, item, note=NOTE)
     if not is_kept(data, marked):
         return None
+    beside = _framed_soil(data, item, vegetation, marks)
     file = named(marked, "image", 1)
 
     def shown(index: int, _: int) -> Thing:
@@ -221,6 +241,8 @@ def _framed_plants(
 
     metadata: dict[str, JsonValue] = {"image": str(item["id"])}
     instead = without_frames(marked, plain)
+    if beside is not None:
+        instead["beside"] = {marked.path: beside}
     return Subject(f"plants-{item['id']}", len(plants), shown, metadata, "framed_plant", instead)
 
 

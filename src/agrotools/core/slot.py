@@ -281,7 +281,8 @@ AbstainReason = Literal[
     "no_scale", "missing_file", "no_data", "wrong_subject", "unfit_image", "within_error"
 ]
 """Reasons why files do not allow an answer: the scale is unknown, a file is missing or holds no data, the thing asked
-about is not in the picture, a picture shows nothing, or values differ by less than the error of their measurement."""
+about is not in the picture, a picture shows nothing or cuts it off, or values differ by less than the error of their
+measurement."""
 
 
 class AbstainSlot(Slot):

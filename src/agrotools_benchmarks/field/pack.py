@@ -30,8 +30,22 @@ PENS: Mapping[str, tuple[int, int, int]] = {
 }  # fmt: skip
 
 
-def as_jpeg(content: bytes, quality: int, crop: Box | None, marks: Iterable[Mark]) -> list[bytes]:
-    """Return the picture as it is, cut to ``crop`` and whole as a JPEG, with ``marks``; empty if it is no picture."""
+Size = tuple[int, int]
+"""Columns and rows."""
+
+
+def as_jpeg(
+    content: bytes,
+    quality: int,
+    crop: Box | None,
+    marks: Iterable[Mark],
+    part: Box | None = None,
+    size: Size | None = None,
+) -> list[bytes]:
+    """Return the picture as it is, cut to ``crop`` and whole as a JPEG, with ``marks``; empty if it is no picture.
+
+    ``part``: only this part of each of them, brought to ``size``.
+    """
     made: list[bytes] = [content]
     try:
         with Image.open(BytesIO(content)) as picture:
@@ -39,9 +53,18 @@ def as_jpeg(content: bytes, quality: int, crop: Box | None, marks: Iterable[Mark
                 _saved(each.convert("RGB"), "JPEG", quality=quality)
                 for each in (*([picture.crop(crop)] if crop else ()), picture)
             ]
+        if part and size:
+            made = [_part_of(each, quality, part, size) for each in made]
         return [with_marks(each, quality, marks) for each in made]
     except (OSError, ValueError, SyntaxError):
         return []
+
+
+def _part_of(content: bytes, quality: int, part: Box, size: Size) -> bytes:
+    """Return a part of a picture, brought to ``size``, as a JPEG."""
+    with Image.open(BytesIO(content)) as picture:
+        shown = picture.convert("RGB").resize(size, Image.Resampling.BICUBIC, box=part)
+    return _saved(shown, "JPEG", quality=quality)
 
 
 def with_marks(content: bytes, quality: int, marks: Iterable[Mark]) -> bytes:
@@ -159,9 +182,9 @@ class PackedFile(FrozenModel):
         size: bytes of the file in the repository; None if it is converted.
         source: path in the repository.
         local: path in a prepared copy (``DATASET/images/NAME``), as a mirror may have it.
-        convert: ``jpeg``: stored as a JPEG of ``quality``, cut to ``crop``, with ``marks``; ``tiff``: values of a plane
-            (``layer`` of an array) stored without compression; ``classes``: colours of a mask stored as 0 other,
-            1 crop, 2 weed; ``plants``: mask stored as 0 and 1.
+        convert: ``jpeg``: stored as a JPEG of ``quality``, cut to ``crop``, then to ``part`` in ``pixels`` columns and
+            rows, with ``marks``; ``tiff``: values of a plane (``layer`` of an array) stored without compression;
+            ``classes``: colours of a mask stored as 0 other, 1 crop, 2 weed; ``plants``: mask stored as 0 and 1.
     """
 
     path: str
@@ -174,6 +197,8 @@ class PackedFile(FrozenModel):
     convert: Conversion = ""
     quality: int = JPEG_QUALITY
     crop: Box | None = None
+    part: Box | None = None
+    pixels: Size | None = None
     layer: int | None = None
     marks: tuple[Mark, ...] = ()
 
@@ -201,7 +226,7 @@ class PackedFile(FrozenModel):
             return content
         is_jpeg = self.convert == "jpeg"
         made = (
-            as_jpeg(content, self.quality, self.crop, self.marks)
+            as_jpeg(content, self.quality, self.crop, self.marks, self.part, self.pixels)
             if is_jpeg
             else as_tiff(content, self.layer)
         )

@@ -179,6 +179,8 @@ class QuestionInstance:
     answer_type: AnswerType
     words: Mapping[str, str]
     has_known_truth: bool = False
+    reason_is_seen: bool = False
+    """True if it has no answer, and whoever looks at the files sees why."""
 
     def query(self, wording: str) -> str:
         return wording.format(**self.words)

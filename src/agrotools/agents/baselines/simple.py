@@ -61,7 +61,9 @@ class OraclePolicy:
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
         for slot in self._slots:
-            if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
+            if isinstance(slot, AbstainSlot) and (
+                self._knows_gold or shows_no_answer(slot, results)
+            ):
                 return Answer(text=UNKNOWN)
         slots = asked_slots(self._slots)
         return Answer(
