@@ -23,7 +23,7 @@ counts, as in ``field``.
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -51,6 +51,8 @@ from agrotools_build.templates.thing import (
     references_written_out,
 )
 
+ELSEWHERE = "elsewhere"
+"""Kind of ``instead`` that depends on the places that a question points at (``elsewhere`` of a subject)."""
 LABEL = "the files do not allow an answer"
 T = TypeVar("T")
 _SCALE_WORDS = re.compile(r"\{(?:\w+_)?(?:gsd_m|metres|disc|disc_cm)\}")
@@ -78,10 +80,23 @@ class Withholding(FrozenModel):
     def suits(self, question: Template) -> bool:
         return (not self.of or question.of in self.of) and question.template not in self.skip
 
-    def without(self, file: SampleFile, subject: Subject, answer: Slot | None) -> SampleFile:
-        """Return a file without the withheld facts, or the one in its place."""
+    @property
+    def must_be_looked_at(self) -> bool:
+        """True if only a look at what a file shows tells the reason: no file is missing or empty, no fact left out."""
+        return not (self.blank or self.missing or self.forget)
+
+    def others(self, item: Chosen) -> Mapping[str, SampleFile]:
+        """Return the files that take the place of those of a question, by their stored paths."""
+        if self.instead == ELSEWHERE and item.subject.elsewhere is not None:
+            return item.subject.elsewhere(item.instance.calls)
+        return item.subject.instead.get(self.instead, {})
+
+    def without(
+        self, file: SampleFile, others: Mapping[str, SampleFile], answer: Slot | None
+    ) -> SampleFile:
+        """Return a file without the withheld facts, or the one of ``others`` in its place."""
         stays = self.sought and file.name != getattr(answer, "value", None)
-        shown = file if stays else subject.instead.get(self.instead, {}).get(file.path, file)
+        shown = file if stays else others.get(file.path, file)
         return shown.model_copy(update={"name": file.name, **dict.fromkeys(self.forget)})
 
 
@@ -92,21 +107,26 @@ def withholdings() -> tuple[Withholding, ...]:
     return tuple(Withholding.model_validate({"name": name, **body}) for name, body in table.items())
 
 
-def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen | None:
+def unanswerable_twin(
+    item: Chosen, subjects: Sequence[Subject] = (), *, looked_at: bool = False
+) -> Chosen | None:
     """Return the unanswerable twin of a chosen question; None if nothing can be withheld that its answer needs.
 
     ``subjects``: others that the same question may be asked about, if a difference there is within its error.
+    ``looked_at``: only in ways that must be looked at.
 
-    Of several ways, one is taken by the question's words, so that the same question always gets the same twin. A blank
-    picture, which suits most questions, comes after all other ways.
+    Of several ways, one is taken by the question's words, so that the same question always gets the same twin. Missing
+    and empty files, which suit most questions, come after all other ways.
     """
     pair = f"{item.subject.name} {item.query}"
     shift = zlib.crc32(pair.encode())
-    ways = _turned([way for way in withholdings() if way.suits(item.question)], shift)
-    for way in sorted(ways, key=lambda way: way.missing or way.blank == "image"):
+    suitable = [way for way in withholdings() if way.suits(item.question)]
+    if looked_at:
+        suitable = [way for way in suitable if way.must_be_looked_at]
+    for way in sorted(_turned(suitable, shift), key=lambda way: way.missing or bool(way.blank)):
         if (instance := _withheld(item, way, shift, subjects)) is not None:
-            seen = replace(instance, reason_is_seen=way.seen)
-            return replace(item, instance=seen, pair=pair)
+            told = replace(instance, reason_is_seen=way.seen, has_empty_file=way.blank is not None)
+            return replace(item, instance=told, pair=pair)
     return None
 
 
@@ -146,7 +166,8 @@ def _withheld(
     answer = next((each for each in instance.slots if isinstance(each, FileSlot)), None)
     if way.sought and answer is None:
         return None
-    shown = tuple(way.without(each, item.subject, answer) for each in instance.files)
+    others = way.others(item)
+    shown = tuple(way.without(each, others, answer) for each in instance.files)
     if shown == instance.files:
         return None
     shows = (

@@ -19,10 +19,10 @@ from agrotools.scoring.summary import Summary
 
 _MOST_RUNS = 6
 """Most models and other baselines on the ladder."""
-_ORDER = ("floor", "planner", "model", "ceiling")
+_ORDER = ("floor", "colours", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
 """Widths of the columns of the ladder. Long names leave 30 cells to the bars; bars of less than 10 are left out."""
-_STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
+_STYLES = {"floor": "red", "colours": "red", "ceiling": "green", "model": "bold cyan"}
 TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
 """Names of modes at the beginning of a line."""
 

@@ -3,9 +3,10 @@
 The ceiling is only of samples whose answer follows from the reference calls (:attr:`Sample.derivable`).
 
 A finished run of the same baseline beside the run is used if it has the same samples, tools and back-ends. Otherwise
-the floor (``guess``, whose only tool is ``plot``) and the ceiling (``oracle``, which makes the reference calls) are
-run with the tool results that the benchmark has recorded, in milliseconds per sample; the charts of the floor are
-drawn, because no result is recorded for them. The planner is never run for this.
+the floors (``guess``, whose only tool is ``plot``, and, where some questions cannot be answered, ``colours``) and the
+ceiling (``oracle``, which makes the reference calls) are run with the tool results that the benchmark has recorded, in
+milliseconds per sample; the charts of the floors are drawn, because no result is recorded for them. The planner is
+never run for this.
 
 These runs are kept in the folder ``.references`` beside the run: all runs on the same samples, and every later score
 or page of them, take them from there. They are no part of a run's exit code, budget or resumption.
@@ -35,8 +36,9 @@ from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.summary import Summary
 
-FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
-_ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
+FLOOR, COLOURS = "baseline:guess", "baseline:colours"
+PLANNER, CEILING = "baseline:planner", "baseline:oracle"
+_ROLES = {FLOOR: "floor", COLOURS: "colours", PLANNER: "planner", CEILING: "ceiling"}
 MOST_SAMPLES = 5000
 """Most samples on which floor and ceiling are computed, so that the screen comes within seconds."""
 _SAME = ("scoring", "benchmark_hash", "degrade", "faults", "backends", "tool_data", "toolset_hash")
@@ -52,7 +54,7 @@ class References:
 
 
 def role_of(summary: Summary, mode: Mode) -> str:
-    """Return ``floor``, ``planner``, ``ceiling``, ``baseline`` or ``model``."""
+    """Return ``floor``, ``colours``, ``planner``, ``ceiling``, ``baseline`` or ``model``."""
     part = summary.modes.get(mode)
     if summary.model in _ROLES and not (summary.model == CEILING and part and part.n_underivable):
         return _ROLES[summary.model]
@@ -84,11 +86,12 @@ def references_of(
     index = record_index(run)
     finished = {*index.finished_ids(mode)}
     scored = _read_finished_references(run, manifest, mode, index)
-    names = _names_to_run(manifest, mode, len(finished), scored)
-    if not names:
-        return References(scored)
     all_ids = facts_of(benchmark.samples).ids
     places = [at for at, sample_id in enumerate(all_ids) if sample_id in finished]
+    can_refuse = any(not benchmark.samples[at].answerable for at in places)
+    names = _names_to_run(manifest, mode, len(finished), scored, can_refuse=can_refuse)
+    if not names:
+        return References(scored)
     for number, name in enumerate(names):
         progress("floor and ceiling", number, len(names))
         chosen = places
@@ -130,12 +133,24 @@ def _read_finished_references(
 
 
 def _names_to_run(
-    manifest: Manifest, mode: Mode, n_samples: int, scored: Collection[str]
+    manifest: Manifest,
+    mode: Mode,
+    n_samples: int,
+    scored: Collection[str],
+    *,
+    can_refuse: bool,
 ) -> list[str]:
-    """Return the baselines that are run to compare with: floor and ceiling, as far as they are not ``scored``."""
+    """Return the baselines that are run to compare with: floors and ceiling, as far as they are not ``scored``.
+
+    ``can_refuse``: True if some of the samples cannot be answered, which is what ``colours`` looks for.
+    """
     if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
         return []
-    wanted = (FLOOR,) if mode == "no-tool" else (FLOOR, CEILING)
+    wanted = [FLOOR]
+    if mode == "end-to-end" and can_refuse:
+        wanted.append(COLOURS)
+    if mode != "no-tool":
+        wanted.append(CEILING)
     return [name for name in wanted if name not in scored]
 
 

@@ -342,6 +342,7 @@ def answer_places(benchmark: Benchmark | None) -> list[Path]:
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     from agrotools.agents.baselines import BASELINES
+    from agrotools.agents.baselines.colours import ColoursPolicy
     from agrotools.agents.baselines.guess import GuessPolicy
     from agrotools.agents.baselines.simple import RandomPolicy
 
@@ -364,6 +365,8 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             return _prior(spelled, samples)
         case "guess":
             return unprivileged(lambda sample, _mode, _epoch: GuessPolicy(sample))
+        case "colours":
+            return unprivileged(lambda sample, _mode, _epoch: ColoursPolicy(sample))
         case "random":
             return unprivileged(lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
         case "echo":

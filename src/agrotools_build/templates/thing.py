@@ -151,7 +151,9 @@ class Subject:
     are named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about
     this kind are asked. ``instead``: files that may be shown in place of others to make a question unanswerable, by
     kind (``bare``) and by the stored path of the file whose place they take. ``blank`` returns a file that holds
-    nothing and is listed like a given one; None if there is none of its kind. ``groups`` are those of its samples.
+    nothing and is listed like a given one; None if there is none of its kind. ``elsewhere`` returns for the calls of a
+    question what ``instead`` holds of kind ``elsewhere``: files in which the places that these calls point at show
+    something else; empty if there are none. ``groups`` are those of its samples.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Subject:
     of: str = "field"
     instead: Mapping[str, Mapping[str, SampleFile]] = field(default_factory=dict)
     blank: Callable[[SampleFile], SampleFile | None] | None = None
+    elsewhere: Callable[[Sequence[PlannedCall]], Mapping[str, SampleFile]] | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
 
@@ -181,6 +184,8 @@ class QuestionInstance:
     has_known_truth: bool = False
     reason_is_seen: bool = False
     """True if it has no answer, and whoever looks at the files sees why."""
+    has_empty_file: bool = False
+    """True if it has no answer because a file holds nothing: a black picture, a depth map without readings."""
 
     def query(self, wording: str) -> str:
         return wording.format(**self.words)

@@ -3,16 +3,16 @@
 const SHAPES = ["circle", "square", "diamond", "triangle"];
 const MANY_RUNS = 4;
 const FEW = 5; // fewer samples than these are grey
-const ROLES = ["model", "baseline", "planner", "floor", "ceiling"];
+const ROLES = ["model", "baseline", "planner", "colours", "floor", "ceiling"];
 let chosenRun = ROLES.map((role) => runs.findIndex((run) => run.role === role)).find((at) => at >= 0);
 
 const shapeOf = (at) => `dot run${at % SHAPES.length} ${SHAPES[at % SHAPES.length]}`;
 const onScale = (share) => ((head.measure?.out_of ?? 100) === 100 ? points(share) : (head.measure.out_of * share).toFixed(2));
 
-// Floor, planner and ceiling: runs of the page, and baselines that were computed for it.
+// Floors, planner and ceiling: runs of the page, and baselines that were computed for it.
 function marks() {
   const known = runs.map((run) => ({ role: run.role, score: run.score, name: run.label, tasks: run.tasks }));
-  const shown = [...known, ...head.references].filter((each) => ["floor", "planner", "ceiling"].includes(each.role) && each.score);
+  const shown = [...known, ...head.references].filter((each) => ["floor", "colours", "planner", "ceiling"].includes(each.role) && each.score);
   const most = Math.max(...known.map((each) => each.score?.[3] ?? 0));
   return shown.map((each) => ({ ...each, part: each.score[3] < most ? ` (n = ${each.score[3]})` : "" }));
 }
@@ -159,7 +159,7 @@ function checksCard() {
 function tasksCard() {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.tasks)))].sort();
   if (!names.length) return null;
-  const references = marks().filter((mark) => mark.role !== "planner" && mark.tasks);
+  const references = marks().filter((mark) => ["floor", "ceiling"].includes(mark.role) && mark.tasks);
   const signs = references.map((mark) => ` · ${mark.role === "floor" ? "┊" : "┃"} ${mark.role}`).join("");
   const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}${signs}`));
   if (runs.length > MANY_RUNS) return el("section.card.tasks.wide", {}, title, heatTable(names));

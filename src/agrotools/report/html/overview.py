@@ -22,6 +22,7 @@ from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tok
 
 TERMS = {
     "floor": "score of guessing from the question alone (baseline:guess)",
+    "colours": "the same, refusing by the mean colours of the files (baseline:colours)",
     "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
     "planner": "score of the steps copied from the most similar other question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",

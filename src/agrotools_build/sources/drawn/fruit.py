@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from agrotools.calling.result import round_significant
 from agrotools.core import Intrinsics, SampleFile
 from agrotools_build.area_truth import Region, halves
-from agrotools_build.references import ref
+from agrotools_build.references import PlannedCall, ref
 from agrotools_build.scenes.marks import Box, grown, mark_each
 from agrotools_build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard, varieties_of
 from agrotools_build.scenes.scene import Difficulty, Scene
@@ -132,10 +132,11 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         subjects.append(drawn.subject("rows", len(pictures), row, "apple_row"))
     for number, picture in enumerate(pictures):
         whole = [fruit for fruit in picture["fruits"] if fruit["visibility"] >= _MARKED_SEEN]
+        in_boxes = drawn.subject(
+            f"boxes-{number}", len(whole), partial(boxed, picture, whole), "boxed_apple"
+        )
         subjects += [
-            drawn.subject(
-                f"boxes-{number}", len(whole), partial(boxed, picture, whole), "boxed_apple"
-            ),
+            replace(in_boxes, elsewhere=partial(_other_tree, pictures, number)),
             drawn.subject(
                 f"marks-{number}", len(picture["marks"]), partial(marked, picture), "marked_apple"
             ),
@@ -145,6 +146,24 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
             drawn.subject("marked-rows", len(with_marks), marked_in_its_row, "marked_apple_row")
         )
     return subjects
+
+
+def _other_tree(
+    pictures: Sequence[Mapping[str, Any]], number: int, calls: Sequence[PlannedCall]
+) -> dict[str, SampleFile]:
+    """Return another tree, with its depth, that has no fruit in the boxes of the calls; empty if there is none."""
+    boxes = [box for call in calls for box in cast("list[Box]", call.arguments.get("boxes", []))]
+    own = pictures[number]
+    for other in (*pictures[number + 1 :], *pictures[:number]):
+        fruits = [fruit["box"] for fruit in other["fruits"]]
+        if not any(_overlap(box, fruit) for box in boxes for fruit in fruits):
+            return {own[kind].path: other[kind] for kind in ("photo", "depth")}
+    return {}
+
+
+def _overlap(one: Sequence[int], other: Sequence[int]) -> bool:
+    across = one[0] < other[2] and other[0] < one[2]
+    return across and one[1] < other[3] and other[1] < one[3]
 
 
 def _apple_files(

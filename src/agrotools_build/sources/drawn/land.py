@@ -200,6 +200,8 @@ _PAIRS = {"one": 1, "places": 4, "marked": 2}
 """Number of pairs of a subject, by mode."""
 _FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
 _POND_MODES = ("one", "marked", "places", "one")
+_STRANGE = 8
+"""First of the seeds of a scene for places that take the place of another; there are fewer pairs than that."""
 _DIGITS = 6
 _ALONE: tuple[Becomes | Literal["none"], ...] = (
     "building", "building", "building", "bare", "water", "forest", "road", "none", "none",
@@ -226,7 +228,8 @@ def _draw_pairs(
     pairs: list[JsonValue] = []
     for number in range(_PAIRS[mode]):
         names = {date: f"{date}_{number}.jpg" for date in ("before", "after")}
-        if not any(map(only, names.values())):
+        elsewhere = f"elsewhere_{number}.jpg"
+        if not any(map(only, (*names.values(), elsewhere))):
             continue
         rng = np.random.default_rng([seed, difficulty, key, 1 + number])
         scene = make(rng, 16 * seed + number, difficulty, mode)
@@ -238,6 +241,13 @@ def _draw_pairs(
         quality = int(rng.integers(88, 95))
         for date, name in names.items():
             save_picture(folder / name, pictures[date], quality)
+        if only(elsewhere):
+            # The second date of a place that is in no question, so that only what is shown tells that it is another.
+            strange_seed = 16 * seed + _STRANGE + number
+            strange = make(
+                np.random.default_rng([strange_seed, key]), strange_seed, difficulty, mode
+            )
+            save_picture(folder / elsewhere, strange.images["after"], quality)
         gsd_m = float(scene.sidecar["gsd_m"])
         pairs.append({**names, "gsd_m": gsd_m, "mark": mark, **truth(scene, region, gsd_m)})
     return {"mode": mode, "pairs": pairs}
@@ -251,6 +261,7 @@ class _Compared:
     ) -> None:
         self.pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
         self._target, self._question = target, question
+        self._folder, self._originals = drawn.folder, originals
         self._files = [
             {
                 date: originals.file(
@@ -277,6 +288,16 @@ class _Compared:
         return Thing(
             files, "detect_change", arguments, pair["change"], f"site {number}", thought, words
         )
+
+    def another_place(self) -> dict[str, dict[str, SampleFile]]:
+        """Return the second date of another place for each pair, as ``instead`` of a subject."""
+        strange: dict[str, SampleFile] = {}
+        for number, files in enumerate(self._files):
+            own = files["after"]
+            drawn = self._originals.file(self._folder / f"elsewhere_{number}.jpg")
+            seen = {"path": drawn.path, "sha256": drawn.sha256}
+            strange[own.path] = own.model_copy(update=seen)
+        return {"another_place": strange}
 
     def in_mark(self, thought: str, index: int, number: int) -> Thing:
         """Return the part of a pair inside the mark on its first picture."""
@@ -340,8 +361,10 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
         if pairs[0]["becomes"] != "road":
             kinds["field_sites"] = field_sites
     variant = str(pairs[0]["becomes"]) if mode == "one" else "mixed"
+    instead = compared.another_place()
     return [
-        drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()
+        replace(drawn.subject(of, len(pairs), thing, of, variant=variant), instead=instead)
+        for of, thing in kinds.items()
     ]
 
 
@@ -369,7 +392,11 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         "places": {"pond_water": compared.thing},
         "marked": {"pond_marked": marked_pond},
     }[str(drawn.record["mode"])]
-    return [drawn.subject(of, len(compared.pairs), thing, of) for of, thing in kinds.items()]
+    instead = compared.another_place()
+    return [
+        replace(drawn.subject(of, len(compared.pairs), thing, of), instead=instead)
+        for of, thing in kinds.items()
+    ]
 
 
 def _pond_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
