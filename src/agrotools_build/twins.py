@@ -85,6 +85,13 @@ class Withholding(FrozenModel):
         """True if only a look at what a file shows tells the reason: no file is missing or empty, no fact left out."""
         return not (self.blank or self.missing or self.forget)
 
+    @property
+    def rank(self) -> int:
+        """Place among the ways: empty files, and last of all blank pictures and missing files, which suit most."""
+        if self.missing or self.blank == "image":
+            return 2
+        return 1 if self.blank else 0
+
     def others(self, item: Chosen) -> Mapping[str, SampleFile]:
         """Return the files that take the place of those of a question, by their stored paths."""
         if self.instead == ELSEWHERE and item.subject.elsewhere is not None:
@@ -123,7 +130,7 @@ def unanswerable_twin(
     suitable = [way for way in withholdings() if way.suits(item.question)]
     if looked_at:
         suitable = [way for way in suitable if way.must_be_looked_at]
-    for way in sorted(_turned(suitable, shift), key=lambda way: way.missing or bool(way.blank)):
+    for way in sorted(_turned(suitable, shift), key=lambda way: way.rank):
         if (instance := _withheld(item, way, shift, subjects)) is not None:
             told = replace(instance, reason_is_seen=way.seen, has_empty_file=way.blank is not None)
             return replace(item, instance=told, pair=pair)

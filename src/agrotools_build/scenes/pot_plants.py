@@ -136,8 +136,8 @@ def make_pot(
 ) -> Scene:
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
-    With ``scaled`` off there is neither disc nor ruler; all else stays the same. ``truth``: ``height_cm``,
-    ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the camera tilt, ``disc_cm``,
+    With ``scaled`` off there is a brick and a slat in place of disc and ruler; all else stays the same. ``truth``:
+    ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the camera tilt, ``disc_cm``,
     ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant`` as seen. KeyError:
     unknown species.
     """
@@ -313,22 +313,35 @@ def _tuft(
         brush.part(edge, green(young), 0.2, 0.35)
 
 
+_BRICK = 1.7
+"""Width of a brick by its height, far from that of a disc."""
+
+
 def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float, *, shown: bool) -> None:
-    """Paint a ruler on one side, with a line for each centimetre, and a disc on a stick on the other."""
+    """Paint a ruler on one side, with a line for each centimetre, and a disc on a stick on the other.
+
+    If they are not ``shown``, a plain slat and a dark brick of the same colours and areas stand there, so that the
+    colours of the picture do not tell that nothing gives the scale.
+    """
     on_left = rng.uniform() < 0.5
-    if not shown:
-        return
     x = COLUMNS_PX - 26 if on_left else 10
     length = int(min(_FOOT_PX - 30, 30 * scale))
     picture[_FOOT_PX - length : _FOOT_PX, x : x + 16] = (226, 206, 128)
-    for k in range(int(length / scale) + 1):
+    lines = int(length / scale) + 1 if shown else 0
+    for k in range(lines):
         y = int(_FOOT_PX - k * scale)
         picture[y - 1 : y + 1, x : x + (16 if k % 5 == 0 else 8)] = (40, 36, 30)
     radius = disc_cm * scale / 2
     centre_x = radius + 14 if on_left else COLUMNS_PX - radius - 14
     centre = (int(centre_x * 16), int((_FOOT_PX - radius - 8) * 16))
     mask = np.zeros(picture.shape[:2], np.uint8)
-    cv2.ellipse(mask, centre, (round(radius * 16),) * 2, 0, 0, 360, 255, -1, cv2.LINE_AA, 4)
+    if shown:
+        cv2.ellipse(mask, centre, (round(radius * 16),) * 2, 0, 0, 360, 255, -1, cv2.LINE_AA, 4)
+    else:
+        high = radius * math.sqrt(math.pi / _BRICK)
+        left, top = round(centre_x - _BRICK * high / 2), round(_FOOT_PX - 8 - high)
+        right, bottom = round(centre_x + _BRICK * high / 2), _FOOT_PX - 8
+        cv2.rectangle(mask, (max(0, left), top), (min(COLUMNS_PX - 1, right), bottom), 255, -1)
     _lay(picture, mask, (28.0, 28.0, 34.0))
 
 
