@@ -137,9 +137,9 @@ def make_pot(
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
     With ``scaled`` off there is a brick and a slat in place of disc and ruler; all else stays the same. ``truth``:
-    ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the camera tilt, ``disc_cm``,
-    ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant`` as seen. KeyError:
-    unknown species.
+    ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the camera tilt,
+    ``disc_cm``, ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant`` as
+    seen. KeyError: unknown species.
     """
     form = FORMS[species]
     rng = np.random.default_rng([seed, zlib.crc32(b"pot"), difficulty])

@@ -94,7 +94,7 @@ def _draw_apples(
 
 
 def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return whole rows (if colour identifies the fruit), fruit with boxes given in words, and marked fruit."""
+    """Return whole rows (if colour identifies the fruit), fruit pointed out by a pixel, and marked fruit."""
     record = cast("list[dict[str, Any]]", drawn.record["pictures"])
     pictures = [
         {**one, **_apple_files(drawn, originals, number, one["focal_px"])}
@@ -108,9 +108,11 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         picture: Mapping[str, Any], whole: Sequence[Mapping[str, Any]], index: int, place: int
     ) -> Thing:
         box = [*whole[index]["loose"]]
-        words = {"box": f"({', '.join(map(str, box))})"}
+        x, y = whole[index]["centre_px"]
+        words = {"point": f"({round(x)}, {round(y)})"}
         thing = _sized(picture, "photo", 1, [whole[index]])
-        thought = f"I need the diameter of the fruit in the box {words['box']}."
+        shown = f"({', '.join(map(str, box))})"
+        thought = f"I need the diameter of the fruit at {words['point']}, which fills {shown}."
         arguments: dict[str, Any] = {**thing.arguments, "boxes": [box]}
         return replace(
             thing, arguments=arguments, called=f"apple {place}", thought=thought, words=words
