@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.agents.baselines.guess import GuessPolicy
-from agrotools.core import Action, Answer, Sample, SampleView, Step
+from agrotools.core import Action, AgrotoolsError, Answer, Sample, SampleView, Step
 from agrotools.core.lazy import FloatArray, np
 from agrotools.text.form_values import UNKNOWN
 
@@ -68,7 +68,7 @@ def file_numbers(path: str) -> FloatArray | None:
     place = Path(path)
     try:
         planes, pixels = _planes_of(place)
-    except (OSError, ValueError, SyntaxError, ImportError):
+    except (AgrotoolsError, OSError, ValueError, SyntaxError, ImportError):
         return None
     channels = [planes[min(k, len(planes) - 1)] for k in range(_CHANNELS)]
     means = [float(channel.mean()) for channel in channels]
