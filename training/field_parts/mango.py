@@ -18,7 +18,8 @@ from agrotools_build.sources.part import (
 from agrotools_build.templates import Thing
 from agrotools_build.templates.slot_draft import JOINED
 from agrotools_build.templates.thing import Subject
-from field_parts.kept import asked_of, kept_of
+from field_parts.converted import as_photo
+from field_parts.kept import asked_of, is_kept
 from field_parts.strangers import with_strangers
 from prepared import read_items
 
@@ -31,6 +32,8 @@ _STATES = {
     _HEALTHY: ("mango_healthy", _HEALTHY),
 }
 """Entry and word of each label."""
+_SHOWN_PX = (240, 240)
+"""Columns and rows of all pictures. Cut shoots have these, healthy leaves 320 by 240: sizes would tell the answer."""
 _PAIRS = 5
 """Pairs of a cut shoot and a diseased leaf. Both are of one session, so a pair joins no places."""
 
@@ -41,10 +44,15 @@ def mango_leaves(data: DataSet) -> Part:
     session_of: dict[str, str] = {}
     photos: list[Photo[str]] = []
     for item in read_items(data.folder, ("label", "cluster"), ("image",)):
-        file = data.originals.file(data.folder / item["image"], note="Mango, on a light ground.")
+        original = data.originals.file(data.folder / item["image"])
+        if not is_kept(data, original):
+            continue
+        whole = (0, 0, original.width_px or 0, original.height_px or 0)
+        note = "Mango, on a light ground."
+        file = as_photo(data, item, part=whole, pixels=_SHOWN_PX, note=note)
         session_of[file.path] = str(item["cluster"])
         photos.append((file, str(item["label"])))
-    photos = sorted(kept_of(data, photos), key=lambda photo: str(photo[0].sha256))
+    photos.sort(key=lambda photo: str(photo[0].sha256))
     entries = {entry.id: entry for entry in load().entries}
     names = {
         label: entries[entry].names.en if entry in entries else _HEALTHY

@@ -36,7 +36,7 @@ def with_strangers(data: DataSet, subjects: Sequence[Subject]) -> list[Subject]:
         files = {
             file.path: file for n in range(subject.things) for file in subject.shown(n, 1).files
         }
-        taken = [picture for picture, _ in zip(left, files, strict=False)]
+        taken = [picture for _, picture in zip(files, left, strict=False)]
         if len(taken) < len(files):
             done.append(subject)
             continue
