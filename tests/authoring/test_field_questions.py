@@ -61,7 +61,6 @@ def test_what_unnamed_plants_could_change_is_not_asked():
     assert not asked & {
         "weed_share",
         "crop_share",
-        "weed_crop_ratio",
         "leading_plants",
         "surface_bars",
         "weed_cover",
