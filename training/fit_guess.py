@@ -110,8 +110,12 @@ class Question:
 def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
     """Write every question that can be asked of the pictures in ``data``, each subject's for one seed alone."""
     out.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp())
-    parts = [make(data / name, scratch) for name, make in PARTS.items() if (data / name).is_dir()]
+    with tempfile.TemporaryDirectory() as scratch:
+        parts = [
+            make(data / name, Path(scratch))
+            for name, make in PARTS.items()
+            if (data / name).is_dir()
+        ]
     for place, seed in enumerate(seeds):
         asked = (
             ask_subject(subject, question, seed)

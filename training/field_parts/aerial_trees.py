@@ -23,14 +23,27 @@ from agrotools_build.templates.thing import Subject
 from field_parts.converted import as_photo
 from field_parts.halves import counted_halves
 from field_parts.kept import CROWNS_OF_FORESTS, TREES_OF_TOWNS, is_kept
+from field_parts.parcels import (
+    Parcel,
+    Point,
+    found_first,
+    is_outlined,
+    note_of,
+    only_inside,
+    parcel_of,
+    points_inside,
+)
 from prepared import read_items
 
 _DIGITS = 6
+_M2_PER_HA = 10_000
 PLOT_SIDE_PX = 400
 """Least side of the pictures of trees from the air."""
-Point = tuple[float, float]
 _TREE = {"tree": "tree", "trees": "trees"}
 _PALM = {"tree": "oil palm", "trees": "oil palms"}
+_SITE = "the site"
+_LAND = {"palm_photo": "the grower's block", "date_grove": "the grower's land"}
+"""What a note calls the ground that a question is about, by kind of picture."""
 _DATE_PALM = {"tree": "date palm", "trees": "date palms"}
 
 
@@ -68,14 +81,7 @@ def trees_from_the_air(data: DataSet) -> Part:
 
 
 def _plot_of_trees(file: SampleFile, centres: list[Point], _: int) -> Thing:
-    side = file.gsd_m or 1.0
-    hectares = (file.width_px or 0) * (file.height_px or 0) * side**2 / 10_000
-    truth = {
-        "count": len(centres),
-        "density_per_ha": round_significant(len(centres) / hectares, _DIGITS),
-    }
-    thought = f"I need to know how many trees stand in {file.name}."
-    return photo_thing(file, "count_objects", truth, thought, _TREE, target="tree")
+    return _counted_on(file, centres, None, _TREE)
 
 
 def _half_plots(
@@ -97,12 +103,13 @@ def town_trees(data: DataSet) -> Part:
     subjects: list[Subject] = []
     for item in read_items(data.folder, ("points", "cluster", "gsd_m"), ("image",)):
         note = "Part of a town, seen from straight above, from an aeroplane."
-        file = as_photo(data, item, gsd_m=item["gsd_m"], note=note)
+        whole = note + note_of(None, _SITE)
+        file = as_photo(data, item, gsd_m=item["gsd_m"], note=whole)
         if not is_kept(data, file):
             continue
         points = _points(item)
         name = f"town-{item['cluster']}"
-        own = [
+        own = _outlined(data, item, name, note, _SITE, points, _TREE, "tree_plot") or [
             photo_subject(f"{name}-alone", [(file, points)], _plot_of_trees, {}, "tree_plot"),
             *_both_halves(name, file, points, _TREE),
         ]
@@ -110,6 +117,50 @@ def town_trees(data: DataSet) -> Part:
             replace(each, cluster=str(item["cluster"]), groups=TREES_OF_TOWNS) for each in own
         ]
     return data.part(subjects, ["tree_plots"])
+
+
+def _outlined(
+    data: DataSet,
+    item: dict[str, Any],
+    name: str,
+    note: str,
+    land: str,
+    points: Sequence[Point],
+    words: Mapping[str, str],
+    of: str,
+) -> list[Subject]:
+    """Return the subject of a picture with the border of a parcel; none if it is not one of those that have one."""
+    scale = {"gsd_m": item["gsd_m"]} if "gsd_m" in item else {}
+    plain = as_photo(data, item, note=note, **scale)
+    parcel = parcel_of(name, int(plain.width_px or 0), int(plain.height_px or 0), points)
+    if parcel is None or not is_outlined(name):
+        return []
+    marked = as_photo(data, item, marks=(parcel,), note=note + note_of(parcel, land), **scale)
+    inside = points_inside(points, parcel[1])
+
+    def parcel_thing(file: SampleFile, _: object, __: int) -> Thing:
+        return _counted_on(file, inside, parcel, words)
+
+    subject = photo_subject(f"{name}-parcel", [(marked, None)], parcel_thing, {}, of)
+    return [subject]
+
+
+def _counted_on(
+    file: SampleFile, points: Sequence[Point], parcel: Parcel | None, words: Mapping[str, str]
+) -> Thing:
+    """Return the count of the trees on a parcel, or on the whole picture without one."""
+    truth: dict[str, Any] = {"count": len(points)}
+    if file.gsd_m:
+        x0, y0, x1, y1 = parcel[1] if parcel else (0, 0, file.width_px or 0, file.height_px or 0)
+        hectares = (x1 - x0) * (y1 - y0) * file.gsd_m**2 / _M2_PER_HA
+        truth["density_per_ha"] = round_significant(len(points) / hectares, _DIGITS)
+    thought = f"I need to know how many {words['trees']} stand there in {file.name}."
+    before = found_first(file, parcel)
+    region = only_inside(parcel)
+    target = words["tree"]
+    return photo_thing(
+        file, "count_objects", truth, thought, words, before, target=target, **region
+    )
 
 
 def _points(item: Mapping[str, Any]) -> list[Point]:
@@ -152,17 +203,26 @@ def date_palms(data: DataSet) -> Part:
 
 def _palm_subjects(data: DataSet, note: str, words: Mapping[str, str], of: str) -> list[Subject]:
     blocks: dict[str, list[Photo[list[Point]]]] = {}
+    parcels: dict[str, list[Subject]] = {}
     for item in read_items(data.folder, ("points", "cluster"), ("image",)):
-        file = as_photo(data, item, note=note)
-        if is_kept(data, file):
-            blocks.setdefault(str(item["cluster"]), []).append((file, _points(item)))
+        file = as_photo(data, item, note=note + note_of(None, _LAND[of]))
+        if not is_kept(data, file):
+            continue
+        block, points = str(item["cluster"]), _points(item)
+        name = f"palms-{block}-{item['id']}"
+        # A picture with a border is asked about alone, and without it nowhere else.
+        outlined = _outlined(data, item, name, note, _LAND[of], points, words, of)
+        if outlined:
+            parcels.setdefault(block, []).extend(outlined)
+        else:
+            blocks.setdefault(block, []).append((file, points))
 
     def palms(file: SampleFile, points: list[Point], _: int) -> Thing:
-        thought = f"I need to know how many {words['trees']} there are in {file.name}."
-        truth = {"count": len(points)}
-        return photo_thing(file, "count_objects", truth, thought, words, target=words["tree"])
+        return _counted_on(file, points, None, words)
 
     subjects: list[Subject] = []
+    for block, outlined in parcels.items():
+        subjects += [replace(each, cluster=block) for each in outlined]
     for block, photos in blocks.items():
         own: list[Subject] = []
         for number, (file, points) in enumerate(photos):
