@@ -21,11 +21,22 @@ from agrotools_build.sources.part import (
     photo_thing,
 )
 from agrotools_build.templates import Thing, load_templates
-from agrotools_build.templates.field import FieldPicture, field_picture
+from agrotools_build.templates.field import MEASURE, FieldPicture, field_picture
 from agrotools_build.templates.template import Template, field_templates
 from agrotools_build.templates.thing import Subject
+from field_parts.converted import as_photo
 from field_parts.halves import counted_halves
 from field_parts.kept import is_kept, kept_of
+from field_parts.parcels import (
+    PENS_ON_FALSE_COLOUR,
+    PENS_ON_GREEN,
+    found_first,
+    inside_of,
+    is_outlined,
+    note_of,
+    only_inside,
+    plot_of,
+)
 from prepared import read_items
 
 _SIDE_BY_SIDE = 2
@@ -90,6 +101,57 @@ def _field_subjects(
     return [replace(each, cluster=cluster) for each in subjects]
 
 
+_PLOT = "the plot"
+_SAME_AS_PLOT = (
+    "plant_cover",
+    "bare_soil",
+    "weed_cover",
+    "weed_limit",
+    "crop_cover",
+    "spot_litres",
+    "plant_soil_pie",
+    "surface_bars",
+)
+"""Templates that ask of a picture what is asked of a plot, where every picture is also asked about as a plot."""
+
+
+def _plots(
+    data: DataSet,
+    cluster: str,
+    photos: Sequence[Photo[Any]],
+    pens: Sequence[str],
+    **more: Any,
+) -> list[Subject]:
+    """Return each picture as a plot: the whole of it, or what a drawn line encloses."""
+    return [
+        replace(_plot(data, file, item, pens, **more), cluster=cluster) for file, item in photos
+    ]
+
+
+def _plot(
+    data: DataSet, file: SampleFile, item: dict[str, Any], pens: Sequence[str], **more: Any
+) -> Subject:
+    name = f"{data.listing.part}-plot-{item['id']}"
+    mask = _masked(data, item)
+    rows, columns = mask.shape
+    parcel = plot_of(name, columns, rows, pens) if is_outlined(name) else None
+    note = f"{file.note}{note_of(parcel, _PLOT)}"
+    shown = file.model_copy(update={"note": note})
+    region: Region | None = None
+    if parcel is not None:
+        shown = as_photo(data, item, marks=(parcel,), note=note)
+        region = inside_of(parcel[1])
+    truth = count_area(mask, None, region).as_result()
+
+    def thing(photo: SampleFile, _: object, __: int) -> Thing:
+        thought = "I need the areas of crop, weeds and bare soil of the plot."
+        before = found_first(photo, parcel)
+        arguments = {**more, **only_inside(parcel)}
+        return photo_thing(photo, MEASURE, truth, thought, {}, before, **arguments)
+
+    return photo_subject(name, [(shown, None)], thing, {}, "plot")
+
+
 _CHANNELS = {"NIR": 1, "R": 3}
 """Bands of the frames by channel: the copy took the tiles that the authors call CIR; plants are dark in the third."""
 
@@ -101,22 +163,34 @@ def beets(data: DataSet) -> Part:
         "Sugar beets and weeds from a drone, in false colour: the red, green and blue channels show near infrared,"
         " green and red, so plants look yellow to orange, soil grey to blue."
     )
-    subjects = [
-        each
-        for cluster, photos in _items_by_cluster(data, note).items()
-        for each in _field_subjects(data, cluster, photos, "drone picture", bands=_CHANNELS)
-    ]
+    subjects: list[Subject] = []
+    for cluster, photos in _items_by_cluster(data, note).items():
+        subjects += _field_subjects(data, cluster, photos, "drone picture", bands=_CHANNELS)
+        subjects += _plots(data, cluster, photos, PENS_ON_FALSE_COLOUR, bands=_CHANNELS)
     return data.part(subjects, _asked())
 
 
 def _asked() -> list[Template]:
     """Return the questions about fields, without those that give a place in pixels."""
-    every = (*field_templates(), *load_templates("scouting"), *load_templates("surely"))
-    return [each for each in every if each.template != "cover_in_box"]
+    every = (
+        *field_templates(),
+        *load_templates("scouting"),
+        *load_templates("surely"),
+        *load_templates("plot"),
+    )
+    return [each for each in every if each.template not in ("cover_in_box", *_SAME_AS_PLOT)]
 
 
 _POTATO = {"plants": "potato plants", "seeds": "seed tubers"}
-_LOOSE = ("crop_share", "weed", "pressure_class", "leading_plants", "surface_bars", "ground_pie")
+_LOOSE = (
+    "plot_bars",
+    "crop_share",
+    "weed",
+    "pressure_class",
+    "leading_plants",
+    "surface_bars",
+    "ground_pie",
+)
 """Beginnings of names of templates that need areas of weeds, which the outlines of thin grasses overstate."""
 
 
@@ -131,6 +205,7 @@ def potatoes(data: DataSet) -> Part:
     for cluster, photos in _items_by_cluster(data, note, "plants").items():
         # Areas are asked of two pictures, halves of the others, so that none is in more than a few questions.
         subjects += _field_subjects(data, cluster, photos[_SIDE_BY_SIDE:], "drone image")
+        subjects += _plots(data, cluster, photos[_SIDE_BY_SIDE:], PENS_ON_GREEN)
         subjects += _stands(f"{data.listing.part}-{cluster}", cluster, photos)
     of_plants = [each for each in _asked() if not _needs_weeds(each)]
     return data.part(subjects, [*load_templates("stand"), *of_plants])

@@ -15,8 +15,10 @@ from agrotools_benchmarks.field.pack import Box
 from agrotools_build.references import PlannedCall, ref
 from field_parts.converted import framed
 
-_PENS = ("red", "yellow")
+PENS_ON_GREEN = ("red", "yellow")
 """Colours that neither trees nor soil nor water have."""
+PENS_ON_FALSE_COLOUR = ("red", "blue")
+"""Colours for pictures in which plants look yellow."""
 _TRIED = 80
 _LEAST_SHARE, _LARGEST_SHARE = 0.5, 0.78
 """Sides of a parcel as shares of those of the picture."""
@@ -39,7 +41,7 @@ def is_outlined(name: str) -> bool:
 def parcel_of(name: str, width: int, height: int, points: Sequence[Point]) -> Parcel | None:
     """Return a border with no point near to it and several inside; None if none was found."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    colour = _PENS[int(rng.integers(len(_PENS)))]
+    colour = PENS_ON_GREEN[int(rng.integers(len(PENS_ON_GREEN)))]
     best: Box | None = None
     best_clearance = float(_LEAST_CLEARANCE_PX)
     for _ in range(_TRIED):
@@ -49,6 +51,19 @@ def parcel_of(name: str, width: int, height: int, points: Sequence[Point]) -> Pa
         if len(inside) >= _FEWEST_INSIDE and clearance > best_clearance:
             best, best_clearance = box, clearance
     return None if best is None else (colour, best)
+
+
+def plot_of(name: str, width: int, height: int, pens: Sequence[str]) -> Parcel:
+    """Return a border anywhere in a picture, for areas: these may be cut anywhere."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    colour = pens[int(rng.integers(len(pens)))]
+    return colour, _drawn_box(rng, width, height)
+
+
+def inside_of(box: Box) -> Box:
+    """Return the part of a border's box that the tool keeps: it leaves a pixel inside the stroke out."""
+    x0, y0, x1, y1 = box
+    return x0 + 1, y0 + 1, x1 - 1, y1 - 1
 
 
 def _drawn_box(rng: np.random.Generator, width: int, height: int) -> Box:
