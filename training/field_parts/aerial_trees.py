@@ -109,40 +109,38 @@ def town_trees(data: DataSet) -> Part:
             continue
         points = _points(item)
         name = f"town-{item['cluster']}"
-        own = _outlined(data, item, name, note, _SITE, points, _TREE, "tree_plot") or [
-            photo_subject(f"{name}-alone", [(file, points)], _plot_of_trees, {}, "tree_plot"),
-            *_both_halves(name, file, points, _TREE),
-        ]
+        marked = _with_border(data, item, name, note, _SITE, points)
+        photo = marked or (file, (points, None))
+        own = [photo_subject(f"{name}-alone", [photo], _site, {}, "tree_plot")]
+        if marked is None:
+            own += _both_halves(name, file, points, _TREE)
         subjects += [
             replace(each, cluster=str(item["cluster"]), groups=TREES_OF_TOWNS) for each in own
         ]
     return data.part(subjects, ["tree_plots"])
 
 
-def _outlined(
-    data: DataSet,
-    item: dict[str, Any],
-    name: str,
-    note: str,
-    land: str,
-    points: Sequence[Point],
-    words: Mapping[str, str],
-    of: str,
-) -> list[Subject]:
-    """Return the subject of a picture with the border of a parcel; none if it is not one of those that have one."""
+_Counted = tuple[list[Point], Parcel | None]
+"""The counted points, all inside the border if there is one."""
+
+
+def _with_border(
+    data: DataSet, item: dict[str, Any], name: str, note: str, land: str, points: list[Point]
+) -> Photo[_Counted] | None:
+    """Return a picture with the border of a parcel; None if it is not one of those that have one."""
+    if not is_outlined(name):
+        return None
     scale = {"gsd_m": item["gsd_m"]} if "gsd_m" in item else {}
     plain = as_photo(data, item, note=note, **scale)
     parcel = parcel_of(name, int(plain.width_px or 0), int(plain.height_px or 0), points)
-    if parcel is None or not is_outlined(name):
-        return []
+    if parcel is None:
+        return None
     marked = as_photo(data, item, marks=(parcel,), note=note + note_of(parcel, land), **scale)
-    inside = points_inside(points, parcel[1])
+    return marked, (points_inside(points, parcel[1]), parcel)
 
-    def parcel_thing(file: SampleFile, _: object, __: int) -> Thing:
-        return _counted_on(file, inside, parcel, words)
 
-    subject = photo_subject(f"{name}-parcel", [(marked, None)], parcel_thing, {}, of)
-    return [subject]
+def _site(file: SampleFile, counted: _Counted, _: int) -> Thing:
+    return _counted_on(file, *counted, _TREE)
 
 
 def _counted_on(
@@ -202,33 +200,28 @@ def date_palms(data: DataSet) -> Part:
 
 
 def _palm_subjects(data: DataSet, note: str, words: Mapping[str, str], of: str) -> list[Subject]:
-    blocks: dict[str, list[Photo[list[Point]]]] = {}
-    parcels: dict[str, list[Subject]] = {}
+    blocks: dict[str, list[Photo[_Counted]]] = {}
     for item in read_items(data.folder, ("points", "cluster"), ("image",)):
         file = as_photo(data, item, note=note + note_of(None, _LAND[of]))
         if not is_kept(data, file):
             continue
         block, points = str(item["cluster"]), _points(item)
         name = f"palms-{block}-{item['id']}"
-        # A picture with a border is asked about alone, and without it nowhere else.
-        outlined = _outlined(data, item, name, note, _LAND[of], points, words, of)
-        if outlined:
-            parcels.setdefault(block, []).extend(outlined)
-        else:
-            blocks.setdefault(block, []).append((file, points))
+        marked = _with_border(data, item, name, note, _LAND[of], points)
+        blocks.setdefault(block, []).append(marked or (file, (points, None)))
 
-    def palms(file: SampleFile, points: list[Point], _: int) -> Thing:
-        return _counted_on(file, points, None, words)
+    def palms(file: SampleFile, counted: _Counted, _: int) -> Thing:
+        return _counted_on(file, *counted, words)
 
     subjects: list[Subject] = []
-    for block, outlined in parcels.items():
-        subjects += [replace(each, cluster=block) for each in outlined]
     for block, photos in blocks.items():
         own: list[Subject] = []
-        for number, (file, points) in enumerate(photos):
+        for number, (file, counted) in enumerate(photos):
             name = f"palms-{block}-{number}"
-            alone = photo_subject(f"{name}-alone", [(file, points)], palms, {}, of)
-            own += [alone, *_both_halves(name, file, points, words)]
+            own.append(photo_subject(f"{name}-alone", [(file, counted)], palms, {}, of))
+            points, parcel = counted
+            if parcel is None:
+                own += _both_halves(name, file, points, words)
         for start in range(0, len(photos), _PALMS_TOGETHER):
             some = photos[start : start + _PALMS_TOGETHER]
             if len(some) > 1:

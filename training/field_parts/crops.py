@@ -30,12 +30,15 @@ from field_parts.kept import is_kept, kept_of
 from field_parts.parcels import (
     PENS_ON_FALSE_COLOUR,
     PENS_ON_GREEN,
+    Parcel,
     found_first,
     inside_of,
     is_outlined,
     note_of,
     only_inside,
+    parcel_of,
     plot_of,
+    points_inside,
 )
 from prepared import read_items
 
@@ -206,7 +209,7 @@ def potatoes(data: DataSet) -> Part:
         # Areas are asked of two pictures, halves of the others, so that none is in more than a few questions.
         subjects += _field_subjects(data, cluster, photos[_SIDE_BY_SIDE:], "drone image")
         subjects += _plots(data, cluster, photos[_SIDE_BY_SIDE:], PENS_ON_GREEN)
-        subjects += _stands(f"{data.listing.part}-{cluster}", cluster, photos)
+        subjects += _stands(data, f"{data.listing.part}-{cluster}", cluster, photos)
     of_plants = [each for each in _asked() if not _needs_weeds(each)]
     return data.part(subjects, [*load_templates("stand"), *of_plants])
 
@@ -222,9 +225,10 @@ def _needs_weeds(question: Template) -> bool:
     return any("weed" in text for text in texts) or question.template.startswith(_LOOSE)
 
 
-def _stands(name: str, cluster: str, photos: Sequence[Photo[Any]]) -> list[Subject]:
+def _stands(data: DataSet, name: str, cluster: str, photos: Sequence[Photo[Any]]) -> list[Subject]:
     """Return the pictures of a block as stands of plants to be counted, and the halves of each."""
-    stands = photo_subject(f"{name}-stand", photos, _stand, {"block": cluster}, "stand")
+    pieces = [_piece(data, file, item) for file, item in photos]
+    stands = photo_subject(f"{name}-stand", pieces, _stand, {"block": cluster}, "stand")
     split = [
         _half_stands(f"{name}-halves-{number}", file, item["plants"], number)
         for number, (file, item) in enumerate(photos[:_SIDE_BY_SIDE])
@@ -232,10 +236,33 @@ def _stands(name: str, cluster: str, photos: Sequence[Photo[Any]]) -> list[Subje
     return [replace(each, cluster=cluster) for each in (stands, *split)]
 
 
-def _stand(file: SampleFile, item: dict[str, Any], _: int) -> Thing:
+_PIECE = "the piece that was sampled"
+_FEWEST_PLANTS = 3
+"""Least number of plants inside a border."""
+_Counted = tuple[int, Parcel | None]
+
+
+def _piece(data: DataSet, file: SampleFile, item: dict[str, Any]) -> Photo[_Counted]:
+    """Return the sampled piece of ground: the whole picture, or what a drawn line encloses."""
+    name = f"{data.listing.part}-piece-{item['id']}"
+    plants = [(float(x), float(y)) for x, y in item["plants"]]
+    width, height = int(file.width_px or 0), int(file.height_px or 0)
+    parcel = parcel_of(name, width, height, plants, _FEWEST_PLANTS) if is_outlined(name) else None
+    note = f"{file.note}{note_of(parcel, _PIECE)}"
+    if parcel is None:
+        return file.model_copy(update={"note": note}), (len(plants), None)
+    marked = as_photo(data, item, marks=(parcel,), note=note)
+    return marked, (len(points_inside(plants, parcel[1])), parcel)
+
+
+def _stand(file: SampleFile, counted: _Counted, _: int) -> Thing:
+    count, parcel = counted
     thought = f"I need to know how many plants there are in {file.name}."
-    truth = {"count": len(item["plants"])}
-    return photo_thing(file, "count_objects", truth, thought, _POTATO, target="plant")
+    before, region = found_first(file, parcel), only_inside(parcel)
+    truth = {"count": count}
+    return photo_thing(
+        file, "count_objects", truth, thought, _POTATO, before, target="plant", **region
+    )
 
 
 def _half_stands(name: str, file: SampleFile, plants: list[list[float]], number: int) -> Subject:

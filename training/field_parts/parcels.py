@@ -38,8 +38,10 @@ def is_outlined(name: str) -> bool:
     return zlib.crc32(f"parcel {name}".encode()) % 2 == 1
 
 
-def parcel_of(name: str, width: int, height: int, points: Sequence[Point]) -> Parcel | None:
-    """Return a border with no point near to it and several inside; None if none was found."""
+def parcel_of(
+    name: str, width: int, height: int, points: Sequence[Point], fewest: int = _FEWEST_INSIDE
+) -> Parcel | None:
+    """Return a border with no point near to it and ``fewest`` inside; None if none was found."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     colour = PENS_ON_GREEN[int(rng.integers(len(PENS_ON_GREEN)))]
     best: Box | None = None
@@ -48,7 +50,7 @@ def parcel_of(name: str, width: int, height: int, points: Sequence[Point]) -> Pa
         box = _drawn_box(rng, width, height)
         inside = points_inside(points, box)
         clearance = _clearance(points, box)
-        if len(inside) >= _FEWEST_INSIDE and clearance > best_clearance:
+        if len(inside) >= fewest and clearance > best_clearance:
             best, best_clearance = box, clearance
     return None if best is None else (colour, best)
 
