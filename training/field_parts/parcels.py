@@ -17,13 +17,13 @@ from field_parts.converted import framed
 
 PENS_ON_GREEN = ("red", "yellow")
 """Colours that neither trees nor soil nor water have."""
-PENS_ON_FALSE_COLOUR = ("red", "blue")
-"""Colours for pictures in which plants look yellow."""
-_TRIED = 80
-_LEAST_SHARE, _LARGEST_SHARE = 0.5, 0.78
+PENS_ON_FALSE_COLOUR = ("blue",)
+"""Colours for pictures in which plants look yellow to orange."""
+_TRIED = 200
+_LEAST_SHARE, _LARGEST_SHARE = 0.5, 0.93
 """Sides of a parcel as shares of those of the picture."""
-_FEWEST_INSIDE = 6
-_MARGIN_PX = 8
+_FEWEST_INSIDE = 4
+_MARGIN_PX = 7
 """Least distance of a border from the edge of the picture, so that it is drawn whole."""
 _LEAST_CLEARANCE_PX = 4
 """Least distance of a counted point from a border: whether a tree nearer to it is inside cannot be seen."""
@@ -41,18 +41,18 @@ def is_outlined(name: str) -> bool:
 def parcel_of(
     name: str, width: int, height: int, points: Sequence[Point], fewest: int = _FEWEST_INSIDE
 ) -> Parcel | None:
-    """Return a border with no point near to it and ``fewest`` inside; None if none was found."""
+    """Return a border at random with no point near to it and ``fewest`` inside; None if none was found.
+
+    The first one that suits is taken: the clearest would nearly always enclose the fewest points.
+    """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     colour = PENS_ON_GREEN[int(rng.integers(len(PENS_ON_GREEN)))]
-    best: Box | None = None
-    best_clearance = float(_LEAST_CLEARANCE_PX)
     for _ in range(_TRIED):
         box = _drawn_box(rng, width, height)
-        inside = points_inside(points, box)
-        clearance = _clearance(points, box)
-        if len(inside) >= fewest and clearance > best_clearance:
-            best, best_clearance = box, clearance
-    return None if best is None else (colour, best)
+        is_clear = _clearance(points, box) >= _LEAST_CLEARANCE_PX
+        if is_clear and len(points_inside(points, box)) >= fewest:
+            return colour, box
+    return None
 
 
 def plot_of(name: str, width: int, height: int, pens: Sequence[str]) -> Parcel:
@@ -72,7 +72,7 @@ def _drawn_box(rng: np.random.Generator, width: int, height: int) -> Box:
     edges: list[tuple[int, int]] = []
     for side in (width, height):
         length = int(side * rng.uniform(_LEAST_SHARE, _LARGEST_SHARE))
-        first = int(rng.integers(_MARGIN_PX, side - _MARGIN_PX - length))
+        first = int(rng.integers(_MARGIN_PX, side - _MARGIN_PX - length + 1))
         edges.append((first, first + length))
     (x0, x1), (y0, y1) = edges
     return x0, y0, x1, y1
