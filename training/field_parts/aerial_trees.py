@@ -135,7 +135,9 @@ def _with_border(
     parcel = parcel_of(name, int(plain.width_px or 0), int(plain.height_px or 0), points)
     if parcel is None:
         return None
-    marked = as_photo(data, item, marks=(parcel,), note=note + note_of(parcel, land), **scale)
+    marked = as_photo(
+        data, item, marks=(parcel,), note=note + note_of(parcel, land, "tree"), **scale
+    )
     return marked, (points_inside(points, parcel[1]), parcel)
 
 

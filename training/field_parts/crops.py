@@ -248,7 +248,7 @@ def _piece(data: DataSet, file: SampleFile, item: dict[str, Any]) -> Photo[_Coun
     plants = [(float(x), float(y)) for x, y in item["plants"]]
     width, height = int(file.width_px or 0), int(file.height_px or 0)
     parcel = parcel_of(name, width, height, plants, _FEWEST_PLANTS) if is_outlined(name) else None
-    note = f"{file.note}{note_of(parcel, _PIECE)}"
+    note = f"{file.note}{note_of(parcel, _PIECE, 'plant')}"
     if parcel is None:
         return file.model_copy(update={"note": note}), (len(plants), None)
     marked = as_photo(data, item, marks=(parcel,), note=note)

@@ -19,14 +19,17 @@ PENS_ON_GREEN = ("red", "yellow")
 """Colours that neither trees nor soil nor water have."""
 PENS_ON_FALSE_COLOUR = ("blue",)
 """Colours for pictures in which plants look yellow to orange."""
-_TRIED = 200
+_TRIED = 1_000
 _LEAST_SHARE, _LARGEST_SHARE = 0.5, 0.93
 """Sides of a parcel as shares of those of the picture."""
 _FEWEST_INSIDE = 4
+_MOST_INSIDE = 0.85
+"""Most points inside a border, as a share of all."""
 _MARGIN_PX = 7
 """Least distance of a border from the edge of the picture, so that it is drawn whole."""
-_LEAST_CLEARANCE_PX = 4
-"""Least distance of a counted point from a border: whether a tree nearer to it is inside cannot be seen."""
+_LEAST_CLEARANCE = 0.02
+"""Least distance of a counted point from a border, as a share of the shorter side of the picture: on which side of it
+the middle of a nearer tree lies cannot be seen."""
 
 Point = tuple[float, float]
 Parcel = tuple[str, Box]
@@ -41,18 +44,24 @@ def is_outlined(name: str) -> bool:
 def parcel_of(
     name: str, width: int, height: int, points: Sequence[Point], fewest: int = _FEWEST_INSIDE
 ) -> Parcel | None:
-    """Return a border at random with no point near to it and ``fewest`` inside; None if none was found.
+    """Return a border with no point near to it and ``fewest`` inside; None if none was found.
 
-    The first one that suits is taken: the clearest would nearly always enclose the fewest points.
+    How many it encloses is drawn first: the clearest border would nearly always enclose the fewest.
     """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     colour = PENS_ON_GREEN[int(rng.integers(len(PENS_ON_GREEN)))]
+    wanted = rng.uniform(fewest, max(fewest, _MOST_INSIDE * len(points)))
+    least_clearance = _LEAST_CLEARANCE * min(width, height)
+    best: Box | None = None
+    best_difference = float("inf")
     for _ in range(_TRIED):
         box = _drawn_box(rng, width, height)
-        is_clear = _clearance(points, box) >= _LEAST_CLEARANCE_PX
-        if is_clear and len(points_inside(points, box)) >= fewest:
-            return colour, box
-    return None
+        number = len(points_inside(points, box))
+        if number < fewest or _clearance(points, box) < least_clearance:
+            continue
+        if abs(number - wanted) < best_difference:
+            best, best_difference = box, abs(number - wanted)
+    return None if best is None else (colour, best)
 
 
 def plot_of(name: str, width: int, height: int, pens: Sequence[str]) -> Parcel:
@@ -86,20 +95,29 @@ def points_inside(points: Sequence[Point], box: Box) -> list[Point]:
 
 def _clearance(points: Sequence[Point], box: Box) -> float:
     """Return the distance of the nearest point from the border."""
+    if not points:
+        return 0.0
     x0, y0, x1, y1 = box
-    distances: list[float] = []
-    for x, y in points:
-        outside = np.hypot(max(x0 - x, 0.0, x - x1), max(y0 - y, 0.0, y - y1))
-        depth = min(x - x0, x1 - x, y - y0, y1 - y)
-        distances.append(float(outside) if outside > 0 else float(depth))
-    return min(distances, default=0.0)
+    x, y = np.array(points).T
+    beside = np.maximum(np.maximum(x0 - x, x - x1), 0.0)
+    above = np.maximum(np.maximum(y0 - y, y - y1), 0.0)
+    outside = np.hypot(beside, above)
+    depth = np.minimum(np.minimum(x - x0, x1 - x), np.minimum(y - y0, y1 - y))
+    distances = np.where(outside > 0, outside, depth)
+    return float(distances.min())
 
 
-def note_of(parcel: Parcel | None, land: str) -> str:
-    """Return the sentence of a note that says which ground is asked about; ``land``: what the owner calls it."""
+def note_of(parcel: Parcel | None, land: str, plant: str = "") -> str:
+    """Return the sentence of a note that says which ground is asked about.
+
+    Args:
+        land: what the owner calls the ground.
+        plant: what is counted and may be cut by the border; empty for areas.
+    """
     if parcel is None:
         return f" All of the picture is {land}."
-    return f" Only what the {parcel[0]} line encloses is {land}."
+    cut = f"; a {plant} that the line cuts counts if its middle is inside" if plant else ""
+    return f" Only what the {parcel[0]} line encloses is {land}{cut}."
 
 
 def found_first(file: SampleFile, parcel: Parcel | None) -> tuple[PlannedCall, ...]:
