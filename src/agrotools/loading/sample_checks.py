@@ -77,7 +77,7 @@ def check_reference(at: SampleUnderCheck) -> Iterator[Remark]:
     """Check that the tools exist and accept the arguments, and that references resolve to the recorded values.
 
     Codes: no_reference, unknown_tool, toolset_lacks_tool, bad_arguments, file_not_in_sample, unresolved_ref,
-    ref_forward, ref_differs, group_not_independent, group_mixed_tools.
+    ref_forward, ref_differs, group_not_independent.
     """
     toolset = at.sample.toolset
     named_tools = [(f"toolset[{index}]", name) for index, name in enumerate(toolset)]
@@ -201,15 +201,6 @@ def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Itera
                 f"{ref} is in the same group",
                 hint,
             )
-    first = next(other for other in at.steps if other.group == step.group)
-    if first.tool != step.tool:
-        message = f"group {step.group} holds {first.tool} and {step.tool}"
-        yield (
-            "group_mixed_tools",
-            f"reference.steps[{index}].group",
-            message,
-            "a group repeats one tool",
-        )
 
 
 def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:

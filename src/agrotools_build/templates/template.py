@@ -40,6 +40,7 @@ order of several things carries no meaning. Put words that are options into ``gi
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
@@ -63,7 +64,7 @@ from agrotools.core import (
 )
 from agrotools.core.record import Results, resolved_value
 from agrotools.text.expressions import evaluate
-from agrotools_build.references import PlannedCall
+from agrotools_build.references import PlannedCall, steps_used
 from agrotools_build.templates.field import TEMPLATES, drawn_parts
 from agrotools_build.templates.slot_draft import SlotDraft, evaluated, same_answer
 from agrotools_build.templates.thing import (
@@ -246,7 +247,7 @@ class Template(FrozenModel):
             return None
         return QuestionInstance(
             files=distinct_files(things),
-            calls=(*measured, *(_planned(step, words) for step in self.steps)),
+            calls=_with_free_look_up([*measured, *(_planned(step, words) for step in self.steps)]),
             slots=slots,
             answer_type=self.answer_type,
             words=words,
@@ -302,6 +303,21 @@ def load_templates(file: str, language: Language = "en") -> tuple[Template, ...]
 def _planned(step: StepDraft, words: Words) -> PlannedCall:
     arguments = cast(Arguments, filled_arguments(step.arguments, words))
     return PlannedCall(step.tool, arguments, thought=filled(step.thought, words))
+
+
+def _with_free_look_up(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
+    """Return the calls; a last look-up that uses no result forms a group with the call before it.
+
+    Either of the two may then come first.
+    """
+    *others, last = calls
+    if last.tool != "lookup_agronomy" or not others or steps_used(last.arguments):
+        return tuple(calls)
+    *earlier, before = others
+    group = before.group
+    if group is None:
+        group = 1 + max((call.group for call in calls if call.group is not None), default=-1)
+    return (*earlier, replace(before, group=group), replace(last, group=group))
 
 
 def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list[dict[str, Any]]:
