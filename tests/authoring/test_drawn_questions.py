@@ -33,8 +33,8 @@ from support.plain_sample import plain_sample
 NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}
 """One pond at most is built in a drawn pair."""
 ENGLISH_ONLY = {"half_bars", "pair_halves"}
-LEAST_WAYS = 34
-"""In which a question can be put, since no two of a benchmark may share a sentence."""
+LEAST_WAYS = 12
+"""In which a question can be put. No two of a benchmark may share a sentence, so a template is asked that often."""
 STEP_WORDS = (
     "detect", "segment", "calculate", "plot the", "look up", "identify_", "extract", "tool", "expected_size", "kb_id",
 )  # fmt: skip
