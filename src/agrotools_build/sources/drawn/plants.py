@@ -158,8 +158,11 @@ LEAF_LESIONS = SceneKind(
 
 
 _WEEKS = 4
-_WITH_OTHER = 0.5
-"""Share of the pictures with another plant beside the one that is asked about."""
+_WITH_OTHER = (0.0, 1 / 3, 2 / 3, 1.0)
+"""Shares of a scene's pictures with another plant beside the one that is asked about.
+
+Each share is equally likely, so that the words do not tell in how many pictures an outline must be found first.
+"""
 _LEAST_CM = 2.5
 """Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
@@ -171,7 +174,7 @@ _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
 def _draw_pots(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw one plant in four weeks, and five plants in one week, about half of them outlined beside another plant.
+    """Draw one plant in four weeks, and five plants in one week, some of them outlined beside another plant.
 
     The fifth plant is as tall as one of the two tallest, within less than can be measured. Each picture is also drawn
     without disc and ruler, as ``bare``.
@@ -184,12 +187,13 @@ def _draw_pots(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> d
     week = int(rng.integers(5, 9))
     others = [max(_LEAST_CM, draw_growth(rng).height_cm(week)) for _ in range(_WEEKS)]
     close = sorted(others)[-int(rng.integers(1, 3))] * rng.uniform(0.99, 1.01)
+    with_other = float(rng.choice(_WITH_OTHER))
 
     def pot(number: int, height: float) -> dict[str, JsonValue]:
         names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", "bare")}
         rng = np.random.default_rng([seed, difficulty, number])
         other = (
-            max(_LEAST_CM, rng.uniform(0.55, 1.3) * height) if rng.uniform() < _WITH_OTHER else None
+            max(_LEAST_CM, rng.uniform(0.55, 1.3) * height) if rng.uniform() < with_other else None
         )
         truth: dict[str, Any] = {}
         for kind, name in names.items():
