@@ -22,7 +22,7 @@ from dataclasses import replace
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ QUICK = 60
 ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
 CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
-"""Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
+"""Uses of a template in a benchmark, at most one a wording, so that no two questions share a sentence."""
 MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 15, 2
 MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
@@ -53,11 +53,22 @@ COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
+PLANNED, MOST_PLANNED = 1.0, 0.5
+"""Weight of calls that the usual plan guesses in the cost of a choice, and the share of them that costs nothing."""
 Features = tuple[str, str, str, int, str, str]
 """Template, task type, answer type, number of calls, reason of an unanswerable twin, entry of the knowledge base.
 
 The last two are empty if there is none.
 """
+
+
+class Plan(NamedTuple):
+    """What the prompt of a question shows, answer form and number of files, and the tools of its calls in order."""
+
+    prompt: tuple[str, int]
+    tools: tuple[str, ...]
+
+
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
     "frontier": "Questions on drawn scenes that the tools of the package get wrong: what a better tool would win. "
@@ -209,7 +220,15 @@ def choose(
             of_scene[str(scene.folder)].append(number)
     print(f"left out because they can be guessed: {', '.join(sorted(guessed))}")
     row = {number: place for members in places.values() for place, number in enumerate(members)}
-    cost = _Cost([_features(item) for _, item in offered], row, copied, usual, SIZES[name])
+    cost = _Cost(
+        [_features(item) for _, item in offered],
+        [plan_of(item) for _, item in offered],
+        row,
+        copied,
+        usual,
+        {template: len(each[0].question.wordings) for template, each in items.items()},
+        SIZES[name],
+    )
     scenes, current = list(of_scene), dict.fromkeys(of_scene, -1)
     for step in range(ROUNDS):
         heat = 2.0 * (1 - step / ROUNDS) ** 2 + 1e-3
@@ -242,13 +261,19 @@ class _Cost:
     def __init__(
         self,
         features: Sequence[Features],
+        plans: Sequence[Plan],
         row: Mapping[int, int],
         copied: Mapping[str, Any],
         usual: Mapping[str, Any],
+        ways: Mapping[str, int],
         size: int,
     ) -> None:
-        self._features, self._row, self._copied, self._size = features, row, copied, size
-        self._usual = usual
+        self._features, self._plans = features, plans
+        self._row, self._copied, self._size = row, copied, size
+        self._usual, self._ways = usual, ways
+        self._tools: dict[tuple[str, int], dict[int, Counter[str]]] = {
+            plan.prompt: defaultdict(Counter) for plan in plans
+        }
         self._members: dict[str, list[int]] = {template: [] for template in copied}
         self._counts: Counter[Any] = Counter()
         self._tasks = {task for _, task, *_ in features}
@@ -258,8 +283,10 @@ class _Cost:
 
     def swap(self, old: int, new: int) -> float:
         """Replace a question by another one (-1: none), and return how much the cost grows."""
-        templates = {self._features[each][0] for each in (old, new) if each >= 0}
-        before = self._total(templates)
+        swapped = [each for each in (old, new) if each >= 0]
+        templates = {self._features[each][0] for each in swapped}
+        prompts = {self._plans[each].prompt for each in swapped}
+        before = self._total(templates) + self._planned(prompts)
         for number, sign in ((old, -1), (new, 1)):
             if number >= 0:
                 template, *shares = self._features[number]
@@ -269,7 +296,10 @@ class _Cost:
                     self._members[template].append if sign > 0 else self._members[template].remove
                 )
                 change(self._row[number])
-        return self._total(templates) - before
+                plan = self._plans[number]
+                for step, tool in enumerate(plan.tools):
+                    self._tools[plan.prompt][step][tool] += sign
+        return self._total(templates) + self._planned(prompts) - before
 
     def _total(self, templates: Iterable[str]) -> float:
         counts, wanted = self._counts, {**ANSWERS, **CALLS}
@@ -290,11 +320,19 @@ class _Cost:
         )
         return cost + sum(self._of_template(template) for template in templates)
 
+    def _planned(self, prompts: Iterable[tuple[str, int]]) -> float:
+        """Return the cost of calls that the most common tool of each step guesses in questions with these prompts."""
+        cost = 0.0
+        for prompt in prompts:
+            for tools in self._tools[prompt].values():
+                guessed, all_calls = max(tools.values()), tools.total()
+                cost += PLANNED * (guessed - MOST_PLANNED * all_calls)
+        return cost
+
     def _of_template(self, template: str) -> float:
         members = self._members[template]
-        many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * (
-            len(members) > MOST_OF_TEMPLATE
-        )
+        most = min(MOST_OF_TEMPLATE, self._ways[template])
+        many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * max(0, len(members) - most)
         table = self._copied[template]
         pairs = float(table[np.ix_(members, members)].sum()) / max(1, len(members) - 1)
         return many + COPIED * max(pairs, float(self._usual[template][members].sum()))
@@ -317,6 +355,15 @@ def _features(item: Any) -> Features:
         reason,
         next(entries, ""),
     )
+
+
+def plan_of(item: Any) -> Plan:
+    """Return what the prompt of a question shows, and its calls."""
+    from agrotools.agents.baselines.guess import form_key
+
+    instance = item.instance
+    tools = tuple(str(call.tool) for call in instance.calls)
+    return Plan((form_key(instance.slots), len(instance.files)), tools)
 
 
 def _copied(items: Sequence[Any], *, shared: bool) -> Any:
