@@ -56,7 +56,7 @@ COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
-PLANNED, MOST_PLANNED = 1.0, 0.5
+PLANNED, MOST_PLANNED = 4.0, 0.5
 """Weight of calls that the usual plan guesses in the cost of a choice, and the share of them that costs nothing."""
 Features = tuple[str, str, str, int, str, str]
 """Template, task type, answer type, number of calls, reason of an unanswerable twin, entry of the knowledge base.
