@@ -43,7 +43,7 @@ def season(data: DataSet) -> Part:
         with Image.open(BytesIO(plane)) as picture:
             values = np.asarray(picture)
         size = {"width_px": values.shape[1], "height_px": values.shape[0], "gsd_m": _MODIS_M}
-        note = "NDVI from MODIS, one band, -1 to 1; the date is in the name."
+        note = f"NDVI from MODIS, one band, -1 to 1; the date is in the name. {_HOW_COUNTED}"
         file = as_plane(data, item, "image", kind="raster", bands=("NDVI",), note=note, **size)
         name = f"ndvi_{item['date']}.tif"
         dates.append((file.model_copy(update={"name": name}), values))
@@ -56,6 +56,15 @@ def season(data: DataSet) -> Part:
     return data.part([replace(each, cluster="sinop") for each in subjects], ["season"])
 
 
+_HOW_COUNTED = "Pixels are counted from 0; the first and the last pixel named belong to a window."
+
+
+def _last_included(region: Region) -> Region:
+    """Return a window as people name it: by its first and its last pixel."""
+    x0, y0, x1, y1 = region
+    return x0, y0, x1 - 1, y1 - 1
+
+
 def _field(
     name: str,
     field: dict[str, Any],
@@ -64,7 +73,7 @@ def _field(
 ) -> Subject:
     column, row = field["column"], field["row"]
     region = (column - _CELLS, row - _CELLS, column + _CELLS + 1, row + _CELLS + 1)
-    window = dict(zip(("x0", "y0", "x1", "y1"), map(str, region), strict=True))
+    window = dict(zip(("x0", "y0", "x1", "y1"), map(str, _last_included(region)), strict=True))
     words = {**window, "use": _USES[field["label"]]}
 
     def shown(index: int, _: int) -> Thing:
@@ -214,7 +223,7 @@ def bands(data: DataSet) -> Part:
     _, rows, columns = values.shape
     note = (
         "Landsat 8, southern Amazon, 27 July 2019, reflectance times 10,000. Bands in order: blue, green, red, near"
-        " infrared (NIR), short-wave infrared 1 (SWIR1) and 2 (SWIR2)."
+        f" infrared (NIR), short-wave infrared 1 (SWIR1) and 2 (SWIR2). {_HOW_COUNTED}"
     )
     file = data.originals.raster(path, (columns, rows), _LANDSAT, note, gsd_m)
     file = file.model_copy(update={"name": "landsat.tif"})
@@ -235,7 +244,7 @@ def bands(data: DataSet) -> Part:
                 ]
             }
             arguments: dict[str, Any] = {"image": file.name, "region": [*region]}
-            words = {"window": f"({', '.join(map(str, region))})"}
+            words = {"window": f"({', '.join(map(str, _last_included(region)))})"}
             thought = f"I need the bands of {called}."
             return Thing((file,), "describe_region", arguments, truth, called, thought, words)
 

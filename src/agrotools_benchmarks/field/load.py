@@ -1,5 +1,6 @@
 """Loader of the benchmark ``field``, download of its photographs, and training of the heads for crop and weeds."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
@@ -74,6 +75,23 @@ def _part_of(
     return [each for each in samples if (origins[each.source] in held) == wants_held]
 
 
+_MOST_OF_A_QUESTION = 8
+"""Largest weight of a question beside the average of 1, so that a few on one scene do not decide a twelfth of a score."""
+
+
+def with_equal_task_types(samples: Sequence[Sample]) -> list[Sample]:
+    """Return samples with weights in means: each task type weighs the same, 1 a sample on average.
+
+    A task type of few samples weighs less: none of its samples counts as more than :data:`_MOST_OF_A_QUESTION` others.
+    """
+    counts = Counter(sample.task_type for sample in samples)
+    equal = {task_type: len(samples) / (len(counts) * n) for task_type, n in counts.items()}
+    limited = {task_type: min(weight, _MOST_OF_A_QUESTION) for task_type, weight in equal.items()}
+    mean = sum(limited[sample.task_type] for sample in samples) / len(samples)
+    weights = {task_type: round(weight / mean, 6) for task_type, weight in limited.items()}
+    return [each.model_copy(update={"weight": weights[each.task_type]}) for each in samples]
+
+
 def field_folder(data_root: Path | None) -> Path:
     """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
     return find_below(
@@ -95,7 +113,7 @@ def load_field(loading: Loading) -> Benchmark:
     """
     settings = settings_of(FieldSettings, "field", loading.options)
     head, every_sample = read_head(), read_samples()
-    samples = _part_of(every_sample, head.data_sets, settings)
+    samples = with_equal_task_types(_part_of(every_sample, head.data_sets, settings))
     header = _with_quick_of(head.header, samples)
     if loading.questions_only:
         root = loading.data_root or data_folder()
@@ -119,9 +137,9 @@ def load_field(loading: Loading) -> Benchmark:
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
     notes = [*absent, *_model_notes(head, root)]
     if lacking:
-        samples = [
-            sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)
-        ]
+        samples = with_equal_task_types(
+            [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
+        )
         notes.append(
             f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}"
         )
