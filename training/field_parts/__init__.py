@@ -6,6 +6,7 @@ do not exist are left out and listed in the metadata.
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -82,6 +83,17 @@ MOST_OF_A_PHOTOGRAPH = 4
 MOST_OF_A_SOURCE = 100
 """Most questions of a source, unanswerable twins counted, so that none weighs more than others of its task types."""
 
+_OF_PARTS_OF_A_PICTURE = (
+    "pair_halves",
+    "half_bars",
+    "quarter_bars",
+    "half_difference",
+    "canopy_half_gap",
+    "canopy_half_bars",
+    "canopy_quarter_bars",
+    "change_half_bars",
+)
+"""Templates about halves and quarters of a picture, which decide nothing for a grower, as reviewers found."""
 _TWINS = 0.125
 """Share of unanswerable questions: about 150 beside 1,080, so that intervals of refusals are narrow enough."""
 _LISTED = 0.22
@@ -104,9 +116,10 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
     # Without subfolders, read CWFID in its authors' layout, or raise an error that describes what is missing.
     absent: list[JsonValue] = [*sorted(PARTS.keys() - there)]
     with TemporaryDirectory() as scratch:
-        parts = [PARTS[name](folder / name, Path(scratch)) for name in there] or [
+        every = [PARTS[name](folder / name, Path(scratch)) for name in there] or [
             weeds(folder, Path(scratch))
         ]
+        parts = [_without_halves(part) for part in every]
         return assembled(
             parts,
             out,
@@ -119,6 +132,12 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             people_decide=True,
             paired=twins_within_sources(parts),
         )
+
+
+def _without_halves(part: Part) -> Part:
+    """Return a part without the templates that :data:`_OF_PARTS_OF_A_PICTURE` names."""
+    asked = [each for each in part.questions if each.template not in _OF_PARTS_OF_A_PICTURE]
+    return replace(part, questions=asked)
 
 
 def twins_within_sources(

@@ -56,7 +56,10 @@ def season(data: DataSet) -> Part:
     return data.part([replace(each, cluster="sinop") for each in subjects], ["season"])
 
 
-_HOW_COUNTED = "Pixels are counted from 0; the first and the last pixel named belong to a window."
+_HOW_COUNTED = (
+    "Pixels are counted from 0, x from the left and y from the top. A window is named by its first x and y and its"
+    " last x and y, which belong to it."
+)
 
 
 def _last_included(region: Region) -> Region:
