@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from field_parts import PARTS, build_field
 from field_parts.converted import RECIPES
+from field_parts.rejected import without_rejected
 from split_field import GROUP, with_reach
 
 import agrotools
@@ -253,7 +254,7 @@ def main() -> None:
                 (chosen / name).symlink_to(data / name)
             build_field(chosen, built)
         benchmark, scores = load_folder(built), oracle_scores(built, Path(scratch) / "oracle")
-        samples = with_reach(benchmark.samples, scores)
+        samples = with_reach(without_rejected(benchmark.samples), scores)
         print_sides(samples, scores)
         head = pack(data, replace(benchmark, samples=samples))
     photographs = sum(note.photographs for note in head.data_sets)
