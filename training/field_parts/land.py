@@ -220,6 +220,9 @@ def subjects_of_heights(data: DataSet, item: dict[str, Any]) -> list[Subject]:
     with open_raster(path) as raster:
         heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
     rows, columns = heights.shape
-    note = "Heights above ground, one band, metres. Cells without data are ignored."
+    note = (
+        "Heights above ground, one band, metres. Cells without data are ignored. A window is named by its left, top,"
+        " right and bottom edge in pixels from the upper left corner; the right and the bottom edge are not in it."
+    )
     file = data.originals.heights(path, (columns, rows), gsd_m, note)
     return canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([rows, columns]))
