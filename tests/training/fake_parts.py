@@ -31,7 +31,12 @@ def write_leaves(folder: Path, severities: list[float]) -> Path:
         )
         Image.fromarray(classes).save(folder / f"masks/{number}.png")
         items.append(
-            {"id": str(number), "image": f"images/{number}.jpg", "mask": f"masks/{number}.png"}
+            {
+                "id": str(number),
+                "image": f"images/{number}.jpg",
+                "mask": f"masks/{number}.png",
+                "source": {"repo": "made/up"},
+            }
         )
     (folder / "truth.json").write_text(json.dumps(items))
     return folder
