@@ -76,6 +76,11 @@ def pests(data: DataSet) -> Part:
         for n, two in enumerate(alike)
         if len(two) > 1
     ]
+    # A picture is also shown alone, since scouts mostly send one.
+    subjects += [
+        photo_subject(f"pests-alone-{n}", [photo], thing, {}, "field_pest")
+        for n, photo in enumerate(paired)
+    ]
     return data.part(
         [
             *with_strangers(data, subjects),
