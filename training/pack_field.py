@@ -126,9 +126,8 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     for name in PARTS:
         listing = listing_of(f"field.{name}")
         own = {file.sha256: file for file in RECIPES.values() if file.local.startswith(f"{name}/")}
-        ours = [
-            file for digest, file in {**originals_of(data, name), **own}.items() if digest in used
-        ]
+        originals = {} if name in UNUSED else originals_of(data, name)
+        ours = [file for digest, file in {**originals, **own}.items() if digest in used]
         questions = sum(
             sample.id.rpartition("-")[0] == listing.part for sample in benchmark.samples
         )
