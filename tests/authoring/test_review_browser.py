@@ -70,7 +70,7 @@ async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
     (folder / "quality.jsonl").write_text(json.dumps(flag) + "\nbroken\n")
     before = (folder / "samples.jsonl").read_bytes()
     async with browser() as chromium:
-        with reviewing(folder, "--reviewer", "Ada") as server:
+        with reviewing(folder, "--by", "Ada") as server:
             page = await enter(chromium, server)
             await shows(page, "rows-0001")
             for press, sample in (("j", "rows-0002"), ("j", "rows-0003"), ("k", "rows-0002")):
@@ -132,7 +132,7 @@ async def test_samples_are_paged_filtered_and_decided_by_keys(tmp_path: Path):
 async def test_nothing_is_lost_when_the_server_is_killed_and_the_tab_reloaded(tmp_path: Path):
     folder = review_benchmark(tmp_path / "benchmark", 5)
     async with browser() as chromium:
-        server = start_review(folder, "--reviewer", "Ada")
+        server = start_review(folder, "--by", "Ada")
         page = await enter(chromium, server)
         await page.type("a")
         await shows(page, "rows-0002")
@@ -151,7 +151,7 @@ async def test_nothing_is_lost_when_the_server_is_killed_and_the_tab_reloaded(tm
         with (folder / "review.jsonl").open("a") as file:
             file.write('{"id": "00000000", "sam')
 
-        with reviewing(folder, "--reviewer", "Ada") as again:
+        with reviewing(folder, "--by", "Ada") as again:
             assert again.port == server.port
             await come_in(page, again)
             await stored(page)
@@ -194,7 +194,7 @@ async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
     flag = {"id": "rows-0001", "check": ATTACK, "severity": "warning", "message": ATTACK}
     (folder / "quality.jsonl").write_text(json.dumps(flag) + "\n")
     async with browser() as chromium:
-        with reviewing(folder, "--reviewer", ATTACK[:50]) as server:
+        with reviewing(folder, "--by", ATTACK[:50]) as server:
             page = await enter(chromium, server)
             assert await page.evaluate("document.querySelector('.query').textContent") == ATTACK
             assert await page.evaluate("document.querySelector('.thought').textContent") == ATTACK
@@ -235,7 +235,7 @@ async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
 async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Path):
     folder = review_benchmark(tmp_path / "benchmark", 2)
     async with browser() as chromium:
-        with reviewing(folder, "--reviewer", "Ada") as server:
+        with reviewing(folder, "--by", "Ada") as server:
             (folder / "files" / "2.png").unlink()
             page = await enter(chromium, server)
             await page.until("document.querySelector('.files img').naturalWidth === 64")
@@ -275,7 +275,7 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
 async def test_the_page_has_no_serious_fault(tmp_path: Path):
     folder = review_benchmark(tmp_path / "benchmark", 2)
     async with browser() as chromium:
-        with reviewing(folder, "--reviewer", "Ada") as server:
+        with reviewing(folder, "--by", "Ada") as server:
             page = await enter(chromium, server)
             await page.send(
                 "Page.setBypassCSP", enabled=True

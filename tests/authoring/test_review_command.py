@@ -150,7 +150,7 @@ def test_the_samples_of_a_run_are_reviewed_with_their_artifacts(tmp_path: Path):
     sample = plain.model_copy(update={"reference": ReferenceTrajectory(steps=steps)})
     write_files(tmp_path, [sample])
     write_run(tmp_path / "run", [right(sample)], model="some-model")
-    with reviewing(tmp_path / "run", "--reviewer", "Ada") as server:
+    with reviewing(tmp_path / "run", "--by", "Ada") as server:
         (row,) = server.index()["samples"]
         assert row["id"] == "s0"
         assert b"How many rows are there" in server.ask("/sample/s0").body
@@ -212,7 +212,8 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
     "arguments",
     [
         ("--apply",), ("--out", "x"), ("--json",), ("--apply", "--out", "x", "--summary"), ("--disputed", "burn"),
-        ("--reviewer", "x" * 61), ("--port", "70000"),
+        ("--by", "x" * 61), ("--port", "70000"), ("--sample", "0"),
+        ("--apply", "--out", "x", "--sample", "2"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_together_are_a_usage_error(
@@ -221,6 +222,19 @@ def test_options_that_do_not_fit_together_are_a_usage_error(
     refused = run_command("review", folder, *arguments)
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
+
+
+def test_a_drawn_sample_is_the_same_for_every_reviewer_and_grows_from_a_smaller_one(folder: Path):
+    def shown(count: int, name: str) -> set[str]:
+        with reviewing(folder, "--sample", str(count)) as server:
+            return {row["id"] for row in server.index(name)["samples"]}
+
+    three = shown(3, "Ada")
+    assert len(three) == 3
+    assert shown(3, "Bo") == three
+    assert shown(2, "Ada") < three
+    of_sample = run_command("review", folder, "--sample", "3", "--summary", "--json")
+    assert json.loads(of_sample.stdout)["samples"] == 3
 
 
 def test_other_decisions_are_hidden_until_one_has_decided(folder: Path):

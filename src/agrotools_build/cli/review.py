@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def review(
     what: str,
-    reviewer: str = "",
+    by: str = "",
+    sample: int | None = None,
     port: int | None = None,
     log: Path | None = None,
     summary: bool = False,
@@ -40,7 +41,7 @@ def review(
         review_parts,
         summary_of,
     )
-    from agrotools_build.review.material import apply_review, open_material
+    from agrotools_build.review.material import apply_review, drawn_sample, open_material
 
     if apply != (out is not None) or (apply and summary):
         raise UsageError(
@@ -48,10 +49,14 @@ def review(
         )
     if as_json and not (apply or summary):
         raise UsageError("--json is for --summary and --apply", hint="add one of them")
-    if len(reviewer.strip()) > LONGEST_NAME or not reviewer.isprintable():
+    if len(by.strip()) > LONGEST_NAME or not by.isprintable():
         raise UsageError(
             f"a reviewer's name has at most {LONGEST_NAME} characters on one line",
-            hint="give a shorter --reviewer",
+            hint="give a shorter --by",
+        )
+    if apply and sample is not None:
+        raise UsageError(
+            "--apply writes all samples", hint="leave out --sample: others are kept as they are"
         )
     if not (apply or summary):
         require_extra()
@@ -62,6 +67,8 @@ def review(
         progress=terminal_progress(),
         readings=new_readings(yes=False),
     )
+    if sample is not None:
+        material = drawn_sample(material, sample)
     journal = ReviewJournal(material.journal)
     decisions = journal.decisions()
     if summary:
@@ -83,7 +90,7 @@ def review(
     from agrotools_build.review.app import Review, serve_review
 
     about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
-    serve_review(Review(material, journal, reviewer.strip()), port, started=address_printer(about))
+    serve_review(Review(material, journal, by.strip()), port, started=address_printer(about))
 
 
 def _print_applied(applied: "Applied") -> None:

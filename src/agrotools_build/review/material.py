@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -114,6 +114,17 @@ def open_material(
             hint=f"review it by its name ({benchmark.name}), or name a file of decisions with --log",
         )
     return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
+
+
+def drawn_sample(material: Material, count: int) -> Material:
+    """Return the material with ``count`` samples drawn at random, or all if it has no more.
+
+    The draw follows from the ids alone: every reviewer sees the same samples, and a larger draw contains a smaller one.
+    """
+    by_draw = sorted(material.facts, key=lambda name: hashlib.sha256(name.encode()).digest())
+    drawn = {*by_draw[:count]}
+    facts = {name: facts for name, facts in material.facts.items() if name in drawn}
+    return replace(material, facts=facts)
 
 
 def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
