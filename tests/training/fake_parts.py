@@ -35,7 +35,7 @@ def write_leaves(folder: Path, severities: list[float]) -> Path:
                 "id": str(number),
                 "image": f"images/{number}.jpg",
                 "mask": f"masks/{number}.png",
-                "source": {"repo": "made/up"},
+                "source": {"repo": "made/up", "commit": "c0ffee", "paths": [f"{number}.jpg"]},
             }
         )
     (folder / "truth.json").write_text(json.dumps(items))

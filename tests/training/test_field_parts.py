@@ -7,13 +7,9 @@ import pytest
 import rasterio
 from fake_parts import write_canopy, write_change, write_leaves
 from field_parts import (
-    MOST_OF_A_PHOTOGRAPH,
-    MOST_OF_A_SOURCE,
     PARTS,
     build_field,
-    twins_within_sources,
 )
-from field_parts.kept import NO_FARM
 from paired import with_twins
 from PIL import Image
 
@@ -21,14 +17,11 @@ from agrotools.core import BenchmarkError
 from agrotools.loading import load_folder
 from agrotools.loading.validate import validate_folder
 from agrotools_build.choosing import choose
-from agrotools_build.sources.assembling import SEED, chosen_evenly
-from agrotools_build.sources.part import listing_of
+from agrotools_build.sources.assembling import SEED
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
-_UNUSED = {"dsifn_cd", "multiband"}
-"""Data sets that are no part of the pack: their terms are not stated, or their files are not in a repository."""
 _FEWEST = {
     "multiband": 3,
     "tree_canopy": 10,
@@ -142,14 +135,6 @@ def test_real_data_gives_varied_questions(name, tmp_path):
     )
 
 
-def test_no_source_may_ask_more_than_its_share():
-    of_source = Counter()
-    for name in PARTS:
-        listing = listing_of(f"field.{name}")
-        of_source[listing.source.name] += listing.samples
-    assert max(of_source.values()) <= MOST_OF_A_SOURCE
-
-
 @pytest.mark.parametrize("room", [None, 1, 0])
 def test_twins_fill_a_source_no_further_than_it_may_ask(tmp_path, room):
     part = PARTS["levir_cd"](write_change(tmp_path / "levir", [10, 30]))
@@ -158,34 +143,3 @@ def test_twins_fill_a_source_no_further_than_it_may_ask(tmp_path, room):
     asked = with_twins(chosen, 0.5, source_of=lambda _: "LEVIR-CD", most_of_a_source=most)
     twins = len(asked) - len(chosen)
     assert twins == room if most else twins > 1
-
-
-def _weights(items):
-    """Share of the headline of each source: task types weigh the same, and so do the questions of one."""
-    of_task = Counter(task for task, _, _ in items)
-    weights = Counter()
-    for task, source, _ in items:
-        weights[source] += 1 / of_task[task] / len(of_task)
-    return weights
-
-
-def test_no_source_weighs_too_much_twins_counted(tmp_path):
-    names = [name for name in PARTS if name not in _UNUSED]
-    if absent := [name for name in names if not (_DATA / name).is_dir()]:
-        pytest.skip(f"no folders {', '.join(absent)} in AGROTOOLS_TEST_DATA")
-    parts = [PARTS[name](_DATA / name, tmp_path) for name in names]
-    chosen = [item for some in chosen_evenly(parts, MOST_OF_A_PHOTOGRAPH) for item in some]
-    subjects = [subject for part in parts for subject in part.subjects]
-    source_of = {id(subject): part.source.name for part in parts for subject in part.subjects}
-    asked = [
-        (item.question.task_type, source_of[id(item.subject)], item)
-        for item in twins_within_sources(parts)(chosen, subjects)
-    ]
-    assert max(Counter(source for _, source, _ in asked).values()) <= MOST_OF_A_SOURCE
-    on_farms = [each for each in asked if NO_FARM not in (each[2].subject.groups or {})]
-    for some in (asked, on_farms):
-        assert max(_weights(some).values()) <= 0.1
-    photographs = {file.sha256 for _, _, item in asked for file in item.instance.files}
-    assert len(asked) >= 1200
-    assert len(photographs) >= 1000
-    assert len({source for _, source, _ in asked}) >= 28

@@ -76,7 +76,7 @@ def _part_of(
 
 
 _MOST_OF_A_QUESTION = 8
-"""Largest weight of a question beside the average of 1, so that a few on one scene do not decide a twelfth of a score."""
+"""Largest weight of a question beside the average of 1: a few questions on one scene are not a twelfth of a score."""
 
 
 def with_equal_task_types(samples: Sequence[Sample]) -> list[Sample]:

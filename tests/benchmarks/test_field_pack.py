@@ -1,0 +1,61 @@
+"""What the packed benchmark ``field`` promises: its size, and that no source, type or photograph counts too much."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from agrotools.calling import tool_names
+from agrotools.core import Sample
+from agrotools_benchmarks.field.pack import read_head, read_samples
+
+LARGEST_SHARE = 0.1
+"""Of the weight in every mean that a source, or a task type, may have."""
+MOST_OF_A_SOURCE = 100
+"""Questions of a source, unanswerable twins counted."""
+MOST_OF_A_PHOTOGRAPH = 4
+"""Answerable questions about a photograph."""
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    return read_samples()
+
+
+def test_there_are_enough_questions_photographs_clusters_and_sources(samples):
+    assert len(samples) >= 1200
+    assert len({file.sha256 for sample in samples for file in sample.files}) >= 1000
+    assert len({sample.cluster for sample in samples}) >= 300
+    assert len({sample.source for sample in samples}) >= 28
+
+
+@pytest.mark.parametrize("kind", ["source", "task_type"])
+def test_no_source_and_no_task_type_weighs_more_than_a_tenth(samples, kind):
+    weight_of: Counter[str] = Counter()
+    for sample in samples:
+        weight_of[getattr(sample, kind)] += sample.weight
+    assert max(weight_of.values()) <= LARGEST_SHARE * sum(weight_of.values())
+
+
+def test_no_source_and_no_photograph_is_asked_about_too_often(samples):
+    assert max(Counter(sample.source for sample in samples).values()) <= MOST_OF_A_SOURCE
+    shown = Counter(
+        file.sha256 for sample in samples if sample.answerable for file in sample.files
+    )
+    assert max(shown.values()) <= MOST_OF_A_PHOTOGRAPH
+
+
+def test_each_agricultural_tool_is_in_a_reference(samples):
+    used = {step.tool for sample in samples for step in sample.reference.steps}
+    assert used == set(tool_names())
+
+
+def test_places_that_are_no_farm_are_a_named_part(samples):
+    kinds = {sample.groups["no farm"] for sample in samples if "no farm" in sample.groups}
+    assert kinds == {"trees of towns", "crowns of forests", "heights of forests"}
+
+
+def test_every_file_has_an_address_of_a_fixed_commit():
+    for file in read_head().files:
+        assert len(file.commit) == 40
+        assert file.source
