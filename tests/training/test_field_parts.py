@@ -44,7 +44,7 @@ def _things(part, of):
 
 
 def test_leaves_are_counted_in_their_masks(tmp_path):
-    part = PARTS["coffee_lesions"](write_leaves(tmp_path / "leaves", [0, 2, 5, 12]))
+    part = PARTS["coffee_lesions"](write_leaves(tmp_path / "leaves", [0, 2, 5, 12]), tmp_path)
     by_file = {original: stored for stored, original in part.files.items()}
     for number in range(4):
         mask = np.asarray(Image.open(tmp_path / f"leaves/masks/{number}.png"))
