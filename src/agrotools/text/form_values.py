@@ -98,7 +98,7 @@ def _read_value(item: FormItem, text: str, chosen: frozenset[str]) -> FormValue:
     if len(text) > _LONGEST_VALUE:
         return _UNREADABLE
     plain = _plain(text)
-    if _is_refusal(item, plain):
+    if _is_refusal(item, plain) or _says_that_none_fits(item, plain):
         return FormValue(unknown=True)
     if "?" in plain:  # no right answer asks
         return _UNREADABLE
@@ -268,6 +268,29 @@ def _is_refusal(item: FormItem, plain: str) -> bool:
     if reason is None:
         return False
     return bool(reason["because"]) or _words_without_turn(reason["reason"]) >= _LEAST_WORDS_BARE
+
+
+_NONE_FITS = late_pattern(
+    r"(?:(?:none|neither)(?: of (?:them|these|those|the [a-z0-9 ]{1,30}))?"
+    r"|(?:none|neither|no) (?:image|picture|photo|photograph|file|option)s?"
+    r"|都不是|均不是|都没有)(?: ?\([^()]{0,200}\))?[\s.。]*"
+)
+"""Ways in which models write that no option holds."""
+
+
+def _says_that_none_fits(item: FormItem, plain: str) -> bool:
+    """True for ``none of them`` where this can be no name of an option: the question has no answer among them."""
+    words = {word for name in option_names(item) for word in _tokens(name)}
+    if not item.choices or not words.isdisjoint(_words_of_nothing()):
+        return False
+    return _NONE_FITS.fullmatch(plain) is not None
+
+
+@cache
+def _words_of_nothing() -> frozenset[str]:
+    """Return words of options that "none" may stand for: ``no change``, ``another plant``, ``healthy``."""
+    words = "no not none neither nothing other another healthy unchanged without"
+    return frozenset(map(_stem, words.split()))
 
 
 def _names_of_unknown(item: FormItem) -> Iterator[str]:

@@ -173,3 +173,39 @@ def test_a_name_twice_in_an_object_has_two_values():
 )
 def test_a_form_behind_a_lead_and_as_a_list_is_read(form):
     assert _is_right(FORMS["e-apples-046"], form)
+
+
+_PICTURES = FileSlot(
+    name="dead", label="picture of the dead tree", value="image_1.jpg",
+    choices=("image_1.jpg", "image_2.jpg"),
+)  # fmt: skip
+_CHANGE = ExactSlot(
+    name="event", label="what happened", value="built", choices=("built", "removed", "no change"),
+    aliases={"no change": ("none",)},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "none",
+        "None of them",
+        "neither",
+        "neither image",
+        "no picture.",
+        "none (all are alive)",
+        "都不是",
+    ],
+)
+def test_that_no_option_holds_is_a_refusal(said):
+    (item,) = asked_items([_PICTURES])
+    assert read_values([item], {"dead": [said]})["dead"].unknown
+
+
+@pytest.mark.parametrize(
+    ("slot", "said"),
+    [(_CHANGE, "none"), (_PICTURES, "none but image_2.jpg"), (_PICTURES, "image_2.jpg")],
+)
+def test_an_option_called_none_and_a_named_picture_are_no_refusal(slot, said):
+    (item,) = asked_items([slot])
+    assert not read_values([item], {slot.name: [said]})[slot.name].unknown
