@@ -5,6 +5,8 @@ from collections import Counter
 import pytest
 
 from agrotools.core import Sample
+from agrotools.loading.benchmarks import Loading, load_as
+from agrotools_benchmarks.field.load import _weighted_as_quick_part
 from agrotools_benchmarks.field.pack import read_head, read_samples
 
 LARGEST_SHARE = 0.1
@@ -56,3 +58,16 @@ def test_every_file_has_an_address_of_a_fixed_commit():
     for file in read_head().files:
         assert len(file.commit) == 40
         assert file.source
+
+
+def test_task_types_weigh_the_same_in_the_quick_part_too():
+    benchmark = load_as("field", Loading(questions_only=True))
+    quick = {*benchmark.header.quick}
+    weighted = _weighted_as_quick_part(benchmark)
+    assert weighted.content_hash == benchmark.content_hash
+    weight_of: Counter[str] = Counter()
+    for sample in weighted.samples:
+        if sample.id in quick:
+            weight_of[sample.task_type] += sample.weight
+    assert len(weight_of) == 12
+    assert max(weight_of.values()) < 1.01 * min(weight_of.values())

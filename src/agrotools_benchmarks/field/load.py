@@ -131,8 +131,9 @@ def load_field(loading: Loading) -> Benchmark:
         loading.progress("photographs", number, len(needed))
     if lacking and not settings.missing:
         raise NoFileError(
-            f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
-            hint=f"{_GET_IT} fetches them; eval --option missing=true asks about the others",
+            f"{len(lacking)} of {len(needed)} files of field are missing or altered in {root}, such as {min(lacking)}",
+            hint=f"{_GET_IT} fetches them (those of the quick part alone with --quick); eval --option missing=true asks"
+            " about the others",
         )
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
     notes = [*absent, *_model_notes(head, root)]
@@ -147,7 +148,20 @@ def load_field(loading: Loading) -> Benchmark:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
         header = _with_quick_of(header, samples)
     header = header.model_copy(update={"metadata": {**header.metadata, "notes": [*notes]}})
-    return Benchmark.of(header, samples, root)
+    benchmark = Benchmark.of(header, samples, root)
+    return _weighted_as_quick_part(benchmark) if loading.quick else benchmark
+
+
+def _weighted_as_quick_part(benchmark: Benchmark) -> Benchmark:
+    """Return a benchmark in whose quick part each task type weighs the same; the content hash stays that of the whole.
+
+    The quick part has at least one question of each kind, so that small task types are a larger part of it.
+    """
+    quick = {*benchmark.header.quick}
+    asked = with_equal_task_types([each for each in benchmark.samples if each.id in quick])
+    weighted = {each.id: each for each in asked}
+    samples = [weighted.get(each.id, each) for each in benchmark.samples]
+    return Benchmark(benchmark.header, benchmark.root, samples, benchmark.content_hash)
 
 
 def _with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> BenchmarkHeader:
@@ -196,10 +210,13 @@ def get_field(request: Request) -> Obtained:
         failures += downloader.fetch(items, request.progress, "masks for the heads")
     if masks and not failures:
         write_training_list(folder, head)
-    sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
+    sources: dict[str, SourceNote] = {}
+    for note in head.data_sets:
+        if not note.unused:
+            sources.setdefault(note.source.name, _with_places(note, head))
     paths = [folder / file.path for file in (*shown, *masks)]
     there = [path for path in paths if path.is_file()]
-    return Obtained(there, sources, failures, _model_notes(head, folder))
+    return Obtained(there, [*sources.values()], failures, _model_notes(head, folder))
 
 
 def _files_of_quick_part(head: PackHead) -> list[PackedFile]:
