@@ -38,6 +38,7 @@ NOT_RUN = {
     r"build --scenes|cmmlu": "takes many minutes",
     r"benchmarks get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
+    r"review field ": "waits in the browser, and needs the photographs of field",
     r"agrotools view": "serves until it is stopped: tests/engine/cli/test_view_command.py",
     r"agrotools serve": "serves until it is stopped: tests/tools/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
