@@ -230,7 +230,7 @@ def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, faul
                 server.always[unquote(urlsplit(url).path).lstrip("/")] = fault
         obtained = obtain("field", Request(root, server.url, patience=HURRY))
         assert sorted(each.path for each in obtained.failures) == ["files/1.jpg", "files/3.jpg"]
-        with pytest.raises(NoFileError, match="2 of 3 photographs"):
+        with pytest.raises(NoFileError, match="2 of 3 files"):
             load_benchmark("field", root)
         partial = load_benchmark("field", root, options={"missing": True})
         assert [sample.id for sample in partial.samples] == ["made-2"]
