@@ -42,10 +42,6 @@ from agrotools_build.sources.part import listing_of
 
 OUT = Path(agrotools_benchmarks.__file__).parent / "data" / "field.jsonl.xz"
 VERSION = "13"
-DESCRIPTION = (
-    "Questions on photographs and rasters of fields, leaves, trees, fruit and pests. Answers follow from what people"
-    " marked, counted or named; those on heights and bands from the values of the raster."
-)
 QUICK = 60
 """Number of samples in the quick part, without twins."""
 QUICK_BYTES = 20_000_000
@@ -155,7 +151,6 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     sizes = {file.path: file.size or _stored_size(benchmark, file) for file in files}
     more = {
         "version": VERSION,
-        "description": DESCRIPTION,
         "quick": quick_ids(samples, sizes),
         "metadata": metadata_of(benchmark),
     }

@@ -33,8 +33,10 @@ from support.plain_sample import plain_sample
 NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}
 """One pond at most is built in a drawn pair."""
 ENGLISH_ONLY = {"half_bars", "pair_halves"}
-LEAST_WAYS_OF_A_TASK = 12
-"""Ways in which a drawing is asked about a task type, that share no sentence."""
+LEAST_WAYS = 12
+"""In which a question can be put. No two of a benchmark may share a sentence, so a template is asked that often."""
+FEWER_WAYS = {"weed_gap": 6, "barer_image": 11, "cover_gap": 11, "weedier_image": 11}
+"""Ways of English templates that lost padded wordings; no pack asks them so often."""
 STEP_WORDS = (
     "detect", "segment", "calculate", "plot the", "look up", "identify_", "extract", "tool", "expected_size", "kb_id",
 )  # fmt: skip
@@ -83,18 +85,18 @@ def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
 @pytest.mark.parametrize("name", SCENE_KINDS)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_question_can_be_put_in_many_ways_that_share_no_sentence_and_name_no_step(name, language):
-    ways_of: Counter[str] = Counter()
     for question in questions_of(name, language):
-        said: set[str] = set()
+        said, ways = set(), 0
         for wording in question.wordings:
             assert not [word for word in STEP_WORDS if word in wording.lower()], wording
             assert not re.search(r"[\[\]|]", wording), wording
             if language == "zh":
                 assert re.search("[\u4e00-\u9fff]", wording), wording
             new = set(sentences(wording))
-            ways_of[question.task_type] += not (new & said)
+            ways += not (new & said)
             said |= new
-    assert min(ways_of.values()) >= LEAST_WAYS_OF_A_TASK, ways_of
+        fewer = FEWER_WAYS if language == "en" else {}
+        assert ways >= fewer.get(question.template, LEAST_WAYS), question.template
 
 
 @pytest.mark.parametrize("name", SCENE_KINDS)

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import rasterio
 from fake_parts import write_canopy, write_change, write_leaves
-from field_parts import (
-    PARTS,
-    build_field,
-)
+from field_parts import PARTS, build_field
 from paired import with_twins
 from PIL import Image
 

@@ -78,10 +78,17 @@ PARTS: dict[str, Adapter] = {
     "mango_leaves": mango_leaves,
 }
 """Adapters by the name of the data set's folder."""
+DESCRIPTION = (
+    "Questions on photographs and rasters of fields, leaves, trees, fruit and pests. Answers follow from what people"
+    " marked, counted or named; those on heights and bands from the values of the raster."
+)
 MOST_OF_A_PHOTOGRAPH = 4
 """Most answerable questions about a photograph, so that no place weighs more than others."""
 MOST_OF_A_SOURCE = 100
-"""Most questions of a source, unanswerable twins counted, so that none weighs more than others of its task types."""
+"""Most questions of a source, unanswerable twins counted, so that none weighs more than others of its task types.
+
+``field.toml`` lets a source ask a few more where reviewers doubt many: they leave before the pack is written.
+"""
 
 _OF_PARTS_OF_A_PICTURE = (
     "pair_halves",
@@ -125,7 +132,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             out,
             name="field",
             version="3",
-            description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
+            description=DESCRIPTION,
             metadata={"absent": absent} if absent else {},
             most_of_a_file=MOST_OF_A_PHOTOGRAPH,
             progress=progress,

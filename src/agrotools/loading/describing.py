@@ -195,12 +195,12 @@ def describe(benchmark: Benchmark) -> Description:
 
 def _reviewed(benchmark: Benchmark) -> Counts:
     """Return the number of its questions with a recorded decision of a person, and with one of a model."""
-    asked = {sample.id for sample in benchmark.samples}
+    own = {sample.id for sample in benchmark.samples}
     file = packaged_file(f"{benchmark.name}.review.jsonl")
     reviewed: dict[str, set[str]] = {"people": set(), "models": set()}
     for decision in map(orjson.loads, file.read_bytes().splitlines() if file else ()):
         reviewed["people" if decision["person"] else "models"].add(decision["sample"])
-    return {kind: len(samples & asked) for kind, samples in reviewed.items()}
+    return {kind: len(samples & own) for kind, samples in reviewed.items()}
 
 
 _COUNTED = (

@@ -280,10 +280,10 @@ _NONE_FITS = late_pattern(
 
 def _says_that_none_fits(item: FormItem, plain: str) -> bool:
     """True for ``none of them`` where this can be no name of an option: the question has no answer among them."""
-    words = {word for name in option_names(item) for word in _tokens(name)}
-    if not item.choices or not words.isdisjoint(_words_of_nothing()):
+    if not item.choices or _NONE_FITS.fullmatch(plain) is None:
         return False
-    return _NONE_FITS.fullmatch(plain) is not None
+    words = {word for name in option_names(item) for word in _tokens(name)}
+    return words.isdisjoint(_words_of_nothing())
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from pydantic import JsonValue
 from agrotools.core import FrozenModel, Sample, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import sha256_of_file, write_whole
+from agrotools.core.progress import Progress
 from agrotools.core.texts import command_line
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, with_clusters
 from agrotools.loading.benchmarks import INCOMPLETE, Loading, data_folder, find_below, settings_of
@@ -124,11 +126,7 @@ def load_field(loading: Loading) -> Benchmark:
     shown = [each for each in samples if each.id in header.quick] if loading.quick else samples
     paths = {file.path for sample in shown for file in sample.files}
     needed = [file for file in head.files if file.path in paths]
-    lacking: set[str] = set()
-    for number, file in enumerate(needed, start=1):
-        if not (path := root / file.path).is_file() or sha256_of_file(path) != file.sha256:
-            lacking.add(file.path)
-        loading.progress("photographs", number, len(needed))
+    lacking = _lacking(root, needed, loading.progress)
     if lacking and not settings.missing:
         raise NoFileError(
             f"{len(lacking)} of {len(needed)} files of field are missing or altered in {root}, such as {min(lacking)}",
@@ -152,16 +150,26 @@ def load_field(loading: Loading) -> Benchmark:
     return _weighted_as_quick_part(benchmark) if loading.quick else benchmark
 
 
+def _lacking(root: Path, needed: Sequence[PackedFile], progress: Progress) -> set[str]:
+    """Return the paths of files that are missing in ``root``, or altered."""
+    lacking: set[str] = set()
+    for number, file in enumerate(needed, start=1):
+        if not (path := root / file.path).is_file() or sha256_of_file(path) != file.sha256:
+            lacking.add(file.path)
+        progress("photographs", number, len(needed))
+    return lacking
+
+
 def _weighted_as_quick_part(benchmark: Benchmark) -> Benchmark:
     """Return a benchmark in whose quick part each task type weighs the same; the content hash stays that of the whole.
 
     The quick part has at least one question of each kind, so that small task types are a larger part of it.
     """
     quick = {*benchmark.header.quick}
-    asked = with_equal_task_types([each for each in benchmark.samples if each.id in quick])
-    weighted = {each.id: each for each in asked}
+    members = [each for each in benchmark.samples if each.id in quick]
+    weighted = {each.id: each for each in with_equal_task_types(members)}
     samples = [weighted.get(each.id, each) for each in benchmark.samples]
-    return Benchmark(benchmark.header, benchmark.root, samples, benchmark.content_hash)
+    return replace(benchmark, samples=samples)
 
 
 def _with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> BenchmarkHeader:

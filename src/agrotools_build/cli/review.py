@@ -33,31 +33,11 @@ def review(
     Only this machine can open it, with the address that is printed. Every decision is stored at once.
     """
 
-    from agrotools.core import UsageError
     from agrotools_build.review import require_extra
-    from agrotools_build.review.agreement import (
-        LONGEST_NAME,
-        ReviewJournal,
-        review_parts,
-        summary_of,
-    )
+    from agrotools_build.review.agreement import ReviewJournal, review_parts, summary_of
     from agrotools_build.review.material import apply_review, drawn_sample, open_material
 
-    if apply != (out is not None) or (apply and summary):
-        raise UsageError(
-            "--apply and --out belong together, without --summary", hint="--apply --out NEW"
-        )
-    if as_json and not (apply or summary):
-        raise UsageError("--json is for --summary and --apply", hint="add one of them")
-    if len(by.strip()) > LONGEST_NAME or not by.isprintable():
-        raise UsageError(
-            f"a reviewer's name has at most {LONGEST_NAME} characters on one line",
-            hint="give a shorter --by",
-        )
-    if apply and sample is not None:
-        raise UsageError(
-            "--apply writes all samples", hint="leave out --sample: others are kept as they are"
-        )
+    _check_options(by, sample, summary=summary, apply=apply, out=out, as_json=as_json)
     if not (apply or summary):
         require_extra()
     material = open_material(
@@ -91,6 +71,30 @@ def review(
 
     about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
     serve_review(Review(material, journal, by.strip()), port, started=address_printer(about))
+
+
+def _check_options(
+    by: str, sample: int | None, *, summary: bool, apply: bool, out: Path | None, as_json: bool
+) -> None:
+    """Refuse options that do not fit together, and a name that is too long."""
+    from agrotools.core import UsageError
+    from agrotools_build.review.agreement import LONGEST_NAME
+
+    if apply != (out is not None) or (apply and summary):
+        raise UsageError(
+            "--apply and --out belong together, without --summary", hint="--apply --out NEW"
+        )
+    if as_json and not (apply or summary):
+        raise UsageError("--json is for --summary and --apply", hint="add one of them")
+    if len(by.strip()) > LONGEST_NAME or not by.isprintable():
+        raise UsageError(
+            f"a reviewer's name has at most {LONGEST_NAME} characters on one line",
+            hint="give a shorter --by",
+        )
+    if apply and sample is not None:
+        raise UsageError(
+            "--apply writes all samples", hint="leave out --sample: others are kept as they are"
+        )
 
 
 def _print_applied(applied: "Applied") -> None:

@@ -74,7 +74,7 @@ def test_merged_shards_equal_the_run_without_shards(
     benchmark = at.load_benchmark("embedded", quick=True)
     common = {"benchmark": benchmark, "model": "baseline:planner", "quick": True, **options}
     whole = contents(at.evaluate(**common, out="whole").path)
-    assert len(whole["records"]) >= 25
+    assert len(whole["records"]) >= 28
     assert whole["artifacts"]
     for count in counts:
         runs = [
