@@ -31,4 +31,5 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
     bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
     paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
-    return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)
+    picture, _ = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)
+    return picture

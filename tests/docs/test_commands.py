@@ -30,6 +30,7 @@ NOT_RUN = {
     r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/tools/cli/test_packs.py",
+    r"--backbone": "needs an encoder: tests/tools/recognition/test_backbone.py",
     r"--executor ray": "needs Ray: tests/engine/calling/test_ray.py",
     r"python:(my_agent|examples)|mcp:": "needs an agent: tests/engine/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",

@@ -12,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+
+from agrotools_tools.recognition import shipped_files
+from agrotools_tools.recognition.net import SHIPPED, shipped_net
+from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
+from support.labelled_pictures import plant_picture
 
 Colour = tuple[int, int, int]
 _FLOAT, _INT, _INTS = 1, 2, 7
@@ -116,3 +122,21 @@ def mean_logits(pixels: np.ndarray, colours: Sequence[Colour], scale: float = 40
     colour = pixels.reshape(-1, 3).mean(axis=0) / 255
     classes = np.array(colours) / 255
     return scale * (classes @ colour - (classes**2).sum(axis=1) / 2)
+
+
+STRANGER_COLOURS: Mapping[str, Colour] = {
+    "sky": (100, 150, 245), "brick": (180, 60, 50), "snow": (240, 240, 245), "plum": (110, 40, 120),
+    "rose": (230, 130, 170), "tar": (30, 30, 35), "sea": (20, 110, 140),
+}  # fmt: skip
+
+
+def use_tiny_strangers(patch: pytest.MonkeyPatch, folder: Path, each: int = 8) -> None:
+    """Put strangers of a few colours in the place of the shipped ones, described by the tiny nets."""
+    nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
+    kinds = [StrangerKind(name=name, words=(name,), pictures=0) for name in STRANGER_COLOURS]
+    pictures = {
+        name: [plant_picture(colour, 7_000 + 100 * place + seed) for seed in range(each)]
+        for place, (name, colour) in enumerate(STRANGER_COLOURS.items())
+    }
+    write_strangers(folder, kinds, pictures, nets, "a test")
+    patch.setattr("agrotools_tools.recognition.strangers.shipped_file", lambda name: folder / name)

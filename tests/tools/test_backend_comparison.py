@@ -13,7 +13,7 @@ from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import pack_path
 from support.command import run_command
 from support.labelled_pictures import PLANTS, write_folders, write_table
-from support.tiny_nets import write_tiny_net
+from support.tiny_nets import use_tiny_strangers, write_tiny_net
 
 pytestmark = pytest.mark.tools
 BACKENDS = ("offline", "pack:plants")
@@ -27,6 +27,7 @@ def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_tiny_net(tmp_path / "nets", "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
     leaves = {f"bean_{number}": colour for number, colour in enumerate(PLANTS.values())}
     write_tiny_net(tmp_path / "nets", "leaves", leaves, crops={"bean": list(leaves)})
+    use_tiny_strangers(monkeypatch, tmp_path)
     train_pack(read_labelled(write_folders(tmp_path / "learnt")), pack_path("plants"))
     return write_folders(tmp_path / "held", each=4, seed=50_000)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from agrotools_tools.recognition.packs import PackInfo
 
 app = command_group("Train and list packs: recognisers and heads that tools use on this machine.")
+_FEW_NAMED = 0.5
+"""Share of own pictures with a name below which a warning says so."""
+_MANY_STRANGERS = 0.05
+"""Share of other things with a name above which a warning says so."""
 train = typer.Typer(cls=Commands, rich_markup_mode=None)
 app.add_typer(train, name="train")
 
@@ -26,6 +30,9 @@ def train_pack(
     hold_out: float = 0.3,
     held: Path | None = None,
     licence: str = "",
+    shows: list[str] | None = None,
+    backbone: Path | None = None,
+    normalisation: Literal["imagenet", "clip", "none"] = "imagenet",
     skip_unreadable: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -37,6 +44,7 @@ def train_pack(
     if context.invoked_subcommand is not None:
         return
     from agrotools.core import UsageError
+    from agrotools_tools.recognition.backbone import open_backbone
     from agrotools_tools.recognition.labelled_pictures import (
         LabelledImage,
         check_writable,
@@ -54,6 +62,9 @@ def train_pack(
             hint="agrotools tools packs train --help",
         )
     folder = pack_path(out)
+    encoder = None if backbone is None else open_backbone(backbone, normalisation)
+    if encoder is not None:
+        typer.echo(f"encoder {encoder.info.described()}", err=True)
     warn_of_hidden([labels] if labels else [])
     pictures = read_labelled(images, labels)
     left_out: list[LabelledImage] = []
@@ -64,6 +75,8 @@ def train_pack(
         pictures,
         folder,
         licence_note=licence,
+        shows=shows or (),
+        backbone=encoder,
         skip_unreadable=skip_unreadable,
         progress=lambda line: typer.echo(line, err=True),
     )
@@ -154,23 +167,66 @@ def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
         print_json({**info.model_dump(mode="json"), **more})
         return
     typer.echo(f"{_pack_line(info)}\n  {info.licence_note}")
-    for name, one in info.figures.by_class.items():
-        typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f}, F1 {one.f1:.2f}")
-    if info.figures.accuracy_95[0] <= info.figures.majority:
-        typer.echo(
+    for line in _certificate(info):
+        typer.echo(line)
+
+
+def _certificate(info: "PackInfo") -> list[str]:
+    """Return what the checks of a pack found, in lines, with warnings last."""
+    figures, strangers = info.figures, info.figures.strangers
+    lines = [
+        f"  {name}: {one.n} pictures, recall {one.recall:.2f}, F1 {one.f1:.2f}"
+        for name, one in figures.by_class.items()
+    ]
+    right = (
+        "" if figures.right_of_named is None else f", {figures.right_of_named:.2f} of them right"
+    )
+    lines.append(f"own pictures: {figures.named:.2f} get a name{right}; the others are refused")
+    most = sorted(strangers.by_kind.items(), key=lambda one: -one[1])[:3]
+    worst = ", ".join(f"{name} {share:.2f}" for name, share in most if share > 0)
+    lines.append(
+        f"pictures of other things ({strangers.pictures} of {len(strangers.by_kind)} kinds, each kind left out in "
+        f"turn): {strangers.named:.3f} get a name{f' (most: {worst})' if worst else ''}"
+    )
+    if strangers.not_strange:
+        lines.append(f"  not counted as other things: {', '.join(strangers.not_strange)}")
+    if figures.left_out:
+        shares = ", ".join(f"{name} {share:.2f}" for name, share in figures.left_out.items())
+        lines.append(f"a class that is left out of training gets a wrong name: {shares}")
+    points = ", ".join(f"{one.pictures}: {one.accuracy:.2f}" for one in figures.curve)
+    lines.append(f"accuracy by pictures of a class to learn from: {points}")
+    if info.backbone is not None:
+        lines.append(f"encoder {info.backbone.described()}")
+    return lines + _warnings(info)
+
+
+def _warnings(info: "PackInfo") -> list[str]:
+    figures = info.figures
+    warnings: list[str] = []
+    if figures.accuracy_95[0] <= figures.majority:
+        warnings.append(
             "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
         )
+    if figures.named < _FEW_NAMED:
+        warnings.append(
+            f"warning: only {figures.named:.2f} of your own pictures get a name: the classes are too much alike for "
+            "these pictures, or too much like other things; add pictures or merge classes"
+        )
+    if figures.strangers.named > _MANY_STRANGERS:
+        warnings.append(
+            f"warning: {figures.strangers.named:.2f} of pictures of other things get a name: do not use the pack on "
+            "pictures that may show something else"
+        )
+    return warnings
 
 
 def _pack_line(pack: "PackInfo") -> str:
     figures = pack.figures
     low, high = figures.accuracy_95
-    left_out = figures.refused_of_left_out
-    refused = "" if left_out is None else f", {left_out:.2f} of unseen classes refused"
     return (
         f"{pack.name}: {len(pack.classes)} classes, {figures.pictures} pictures in {figures.groups} groups; "
         f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
-        f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f}{refused}"
+        f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f}, other things named {figures.strangers.named:.3f}"
     )
 
 

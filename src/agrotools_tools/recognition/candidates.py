@@ -122,9 +122,11 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     if backend is not None and backend.startswith(PACK):
         pack = load_pack(backend.removeprefix(PACK))
         figures = pack.info.figures
+        low, high = figures.accuracy_95
         notes = (
-            f"named by the pack {pack.info.name}: accuracy {figures.accuracy:.2f} ({figures.accuracy_95[0]:.2f} to "
-            f"{figures.accuracy_95[1]:.2f}) on {figures.pictures} pictures of its own collection, out of fold",
+            f"named by the pack {pack.info.name}: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}) on "
+            f"{figures.pictures} pictures of its own collection, out of fold; it named {figures.strangers.named:.3f} "
+            "of pictures of other things",
         )
         flags = ("seen_in_training",) if pack.has_seen(sha256_of_file(image)) else ()
         return Recogniser(

@@ -239,7 +239,7 @@ def _by_recogniser(
         hint=hint,
         setup=f"for others, {_TRAIN}",
     )
-    if recogniser.is_shipped and crop is None:
+    if crop is None and _knows_leaves(recogniser, entry_of):
         flags = (*flags, "crop_not_given")
     crop = next(
         (name for name, labels in recogniser.crops.items() if candidates[0].label in labels), ""
@@ -259,7 +259,7 @@ def _allowed(
     """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
         note = "the crop was not given: a leaf of an unknown crop may be taken for one of these"
-        return None, (note,) if recogniser.is_shipped else ()
+        return None, (note,) if _knows_leaves(recogniser, entry_of) else ()
     if recogniser.crops:
         if (known_as := _name_of_crop(recogniser.crops, crop, names)) is None:
             raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)
@@ -275,6 +275,19 @@ def _allowed(
         raise _unknown_crop(crop, f"the {recogniser.name}", tuple(known), words)
     return crop_classes, (
         f"candidates are those of {crop}, and labels that are not in the knowledge base",
+    )
+
+
+def _knows_leaves(recogniser: Recogniser, entry_of: Callable[[str], KnowledgeEntry | None]) -> bool:
+    """Return True for the shipped net, and for a pack with a disease or a healthy leaf among its labels."""
+    from agrotools.knowledge.kb_names import healthy_crop
+
+    if recogniser.is_shipped:
+        return True
+    return any(
+        healthy_crop(label) is not None
+        or ((entry := entry_of(label)) is not None and entry.kind == "disease")
+        for label in recogniser.labels
     )
 
 

@@ -25,6 +25,7 @@ from pydantic import Field, FiniteFloat
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
 from agrotools_tools.recognition import NetName
+from agrotools_tools.recognition.backbone import Backbone, BackboneInfo, load_backbone
 from agrotools_tools.recognition.net import (
     SHIPPED,
     FeatureDistribution,
@@ -44,7 +45,7 @@ from agrotools_tools.vision.nets import (
 from agrotools_tools.vision.strangeness import TRAITS_VERSION
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
-FORMAT = 1
+FORMAT = 2
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _AGAIN = "train the pack again: agrotools tools packs train --images DIR --out PACK"
 
@@ -58,13 +59,33 @@ class ClassFigures(FrozenModel):
     f1: FiniteFloat
 
 
+class StrangerFigures(FrozenModel):
+    """How often pictures of other things get a name, each kind left out of training when its pictures are judged.
+
+    ``named``: mean over kinds. ``by_kind``: of each. ``not_strange``: kinds that the pack's own pictures show by their
+    labels or by what the user said, and which were therefore neither learnt nor judged as strangers.
+    """
+
+    pictures: int
+    named: FiniteFloat
+    by_kind: dict[str, FiniteFloat]
+    not_strange: tuple[str, ...]
+
+
+class CurvePoint(FrozenModel):
+    """Out-of-fold accuracy with at most ``pictures`` of each class to learn from."""
+
+    pictures: int
+    accuracy: FiniteFloat
+
+
 class PackFigures(FrozenModel):
     """Cross-validated metrics of a pack (out of fold, split by group) on its own collection of pictures.
 
     ``accuracy_95`` (Wilson 1927) counts groups, not pictures. ``majority`` is the accuracy of always predicting the
-    largest class. ``kept``: share of known pictures that the threshold accepts. ``refused_of_left_out``: mean share of
-    the pictures of a class that are refused at the threshold if the class is left out of training; None with two
-    classes.
+    largest class. ``named``: share of the pictures that get a name; ``right_of_named``: share of those whose name is
+    right, None if none gets one. ``left_out``: for each class, the share of its pictures that get a name (a wrong one)
+    if the class is left out of training; empty with two classes. ``curve``: how accuracy grows with pictures.
     """
 
     pictures: int
@@ -74,15 +95,18 @@ class PackFigures(FrozenModel):
     accuracy_95: tuple[FiniteFloat, FiniteFloat]
     majority: FiniteFloat
     macro_f1: FiniteFloat
-    kept: FiniteFloat
-    refused_of_left_out: FiniteFloat | None
+    named: FiniteFloat
+    right_of_named: FiniteFloat | None
+    strangers: StrangerFigures
+    left_out: dict[str, FiniteFloat]
+    curve: tuple[CurvePoint, ...]
     by_class: dict[str, ClassFigures]
 
 
 class PackInfo(FrozenModel):
     """Description of a pack."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     name: str
     classes: Annotated[tuple[str, ...], Field(min_length=2)]
     hand_features: int
@@ -91,14 +115,20 @@ class PackInfo(FrozenModel):
     regularisation: FiniteFloat
     temperature: Annotated[FiniteFloat, Field(gt=0)]
     threshold: FiniteFloat
-    """Smallest familiarity (:meth:`PackHead.familiarity`) of a picture for which the pack gives an answer."""
+    """Smallest familiarity (:meth:`NameHead.familiarity`) of a picture for which the pack gives an answer."""
+    most_stranger: FiniteFloat
+    """Largest log odds of a stranger (:meth:`StrangerHead.odds`) with which the pack gives an answer."""
+    shows: tuple[str, ...] = ()
+    """What the pictures show, as the user said it: names of crops or things."""
+    backbone: BackboneInfo | None = None
+    """Encoder of the user whose embeddings the pack uses beside those of the nets; None if there is none."""
     figures: PackFigures
     licence_note: str
     weights_sha256: str
 
 
 @dataclass(frozen=True, eq=False)
-class PackHead:
+class NameHead:
     """Linear classifier of a pack and its distribution of training features.
 
     ``mean``, ``scale``: (features,); ``weights``: (features, classes); ``bias``: (classes,); all float32.
@@ -123,23 +153,59 @@ class PackHead:
 
 
 @dataclass(frozen=True, eq=False)
+class StrangerHead:
+    """Linear classifier that tells pictures of other things.
+
+    ``weights``: (shared,), of the first features of a picture, those of the shipped nets and traits.
+    """
+
+    weights: NDArray[np.float32]
+    bias: float
+
+    def odds(self, features: NDArray[np.float32]) -> Floats:
+        """Return the log odds that a picture shows none of the pack's classes, float64 (n,)."""
+        shared = features[:, : len(self.weights)].astype(np.float64)
+        return shared @ self.weights.astype(np.float64) + self.bias
+
+
+@dataclass(frozen=True, eq=False)
+class PackHead:
+    """The two heads of a pack."""
+
+    names: NameHead
+    strangers: StrangerHead
+
+
+@dataclass(frozen=True, eq=False)
 class Pack:
-    """Loaded pack. ``seen``: uint8 (pictures, 32), SHA-256 hashes of the training files."""
+    """Loaded pack.
+
+    ``backbone``: the user's encoder, if the pack has one. ``seen``: uint8 (pictures, 32), SHA-256 hashes of the
+    training files.
+    """
 
     info: PackInfo
     head: PackHead
     nets: tuple[Net, ...]
+    backbone: Backbone | None
     seen: NDArray[np.uint8]
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
         """Classify one picture, uint8 (rows, columns, 3)."""
-        features = np.concatenate(picture_features(pixels, self.nets))[None]
-        if features.shape[1] != len(self.head.mean):
+        blocks = picture_features(pixels, self.nets)
+        if self.backbone is not None:
+            blocks.append(self.backbone.embedding(pixels))
+        features = np.concatenate(blocks)[None]
+        names, strangers = self.head.names, self.head.strangers
+        if features.shape[1] != len(names.mean):
             raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
-        logits = self.head.logits(features)[0]
-        score = float(self.head.familiarity(features)[0])
         return Judgement(
-            self.info.classes, logits, self.info.temperature, score, self.info.threshold
+            self.info.classes,
+            names.logits(features)[0],
+            self.info.temperature,
+            score=float(names.familiarity(features)[0]),
+            threshold=self.info.threshold,
+            is_strange=bool(strangers.odds(features)[0] > self.info.most_stranger),
         )
 
     def has_seen(self, sha256: str) -> bool:
@@ -224,23 +290,26 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: AR
     )
     seen = np.asarray(arrays.get("seen", ()), np.uint8)
     seen = seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
-    return Pack(info, _head_of(arrays, len(info.classes), what), nets, seen)
+    backbone = None if info.backbone is None else load_backbone(info.backbone, what)
+    return Pack(info, _head_of(arrays, len(info.classes), what), nets, backbone, seen)
 
 
 def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
-    names = ("mean", "scale", "weights", "bias", "centres", "directions", "spread")
+    columns = ("mean", "scale", "weights", "bias", "centres", "directions", "spread")
     try:
         mean, scale, weights, bias, centres, directions, spread = (
-            np.asarray(arrays[n], np.float32) for n in names
+            np.asarray(arrays[name], np.float32) for name in columns
         )
         rest = float(arrays["rest"])
+        stranger_weights = np.asarray(arrays["stranger_weights"], np.float32)
+        stranger_bias = float(arrays["stranger_bias"])
     except (KeyError, ValueError, TypeError) as error:
         raise unusable_weights(what, "lacks some of its weights", _AGAIN) from error
-    if weights.shape != (*mean.shape, classes):
+    if weights.shape != (*mean.shape, classes) or stranger_weights.size > mean.size:
         raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
-    return PackHead(
-        mean, scale, weights, bias, FeatureDistribution(centres, directions, spread, rest)
-    )
+    familiar = FeatureDistribution(centres, directions, spread, rest)
+    names = NameHead(mean, scale, weights, bias, familiar)
+    return PackHead(names, StrangerHead(stranger_weights, stranger_bias))
 
 
 def refuse_existing_name(folder: Path) -> None:
@@ -258,8 +327,10 @@ def save_pack(
     folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]
 ) -> PackInfo:
     """Write a pack atomically, return its info with ``weights_sha256``; UsageError if it cannot be written."""
-    arrays = {**vars(head), **vars(head.familiar)}
+    arrays = {**vars(head.names), **vars(head.names.familiar)}
     del arrays["familiar"]
+    arrays["stranger_weights"] = head.strangers.weights
+    arrays["stranger_bias"] = head.strangers.bias
     arrays["seen"] = np.frombuffer(
         bytes.fromhex("".join(sorted(training_hashes))), np.uint8
     ).reshape(-1, 32)

@@ -18,7 +18,7 @@ from agrotools_tools.recognition.labelled_pictures import read_labelled
 from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import pack_path
 from support.labelled_pictures import PLANTS, plant_picture, write_table
-from support.tiny_nets import Colour, write_tiny_net
+from support.tiny_nets import Colour, use_tiny_strangers, write_tiny_net
 from support.tool_errors import tool_error
 from support.vision_model import Eye
 
@@ -42,6 +42,7 @@ def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "leaves", LEAVES, threshold=0.55, crops=CROPS)
     monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
+    use_tiny_strangers(monkeypatch, folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 
@@ -149,6 +150,25 @@ def test_a_pack_of_pests(tmp_path: Path) -> None:
     assert (found.evidence.lesion_pct, found.box) == (None, None)
     by_label = {one.label: one for one in found.candidates}
     assert by_label["aphids"].kb_id == "pest.aphids"
+
+
+def test_a_pack_of_leaves_asks_for_the_crop_and_one_of_pests_does_not(tmp_path: Path) -> None:
+    image = tmp_path / "new.png"
+    for name, labels in (
+        ("leaves", ("bean rust", "bean healthy")),
+        ("pests", ("aphids", "whiteflies")),
+    ):
+        folder = tmp_path / name
+        for number, (label, colour) in enumerate(zip(labels, PLANTS.values(), strict=False)):
+            for place in range(6):
+                (folder / label).mkdir(parents=True, exist_ok=True)
+                picture = Image.fromarray(plant_picture(colour, 100 * number + place))
+                picture.save(folder / label / f"{place}.png")
+        train_pack(read_labelled(folder), pack_path(name))
+    Image.fromarray(plant_picture(PLANTS["green leaf"], 900)).save(image)
+    assert "crop_not_given" in diagnosed(image, "pack:leaves").flags
+    assert "crop_not_given" not in diagnosed(image, "pack:leaves", crop="bean").flags
+    assert "crop_not_given" not in diagnosed(image, "pack:pests", kind="pest").flags
 
 
 def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Path:

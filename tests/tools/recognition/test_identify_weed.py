@@ -17,7 +17,7 @@ from agrotools_tools.recognition.labelled_pictures import read_labelled
 from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import pack_path
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
-from support.tiny_nets import Colour, write_tiny_net
+from support.tiny_nets import Colour, use_tiny_strangers, write_tiny_net
 from support.tool_errors import tool_error
 
 WEEDS: dict[str, Colour] = {
@@ -33,6 +33,7 @@ def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "weeds", WEEDS, threshold=0.6)
     monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
+    use_tiny_strangers(monkeypatch, folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 

@@ -21,7 +21,7 @@ from agrotools_tools.recognition.packs import (
     read_pack,
 )
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
-from support.tiny_nets import write_tiny_net
+from support.tiny_nets import STRANGER_COLOURS, use_tiny_strangers, write_tiny_net
 
 SKY = (90, 140, 250)
 
@@ -33,6 +33,7 @@ def net_folder(tmp_path_factory: pytest.TempPathFactory):
     write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
+        use_tiny_strangers(patch, folder)
         yield folder
 
 
@@ -74,7 +75,12 @@ def test_a_pack_is_two_plain_files_with_figures_of_what_was_checked(pack: Path) 
     assert own.accuracy == 1
     assert own.accuracy_95[0] < 0.9
     assert own.majority == pytest.approx(1 / 3)
-    assert own.refused_of_left_out is not None
+    assert set(own.left_out) == set(PLANTS)
+    assert own.named >= 0.6
+    assert own.right_of_named == 1
+    assert (own.strangers.pictures, set(own.strangers.by_kind)) == (56, set(STRANGER_COLOURS))
+    assert own.strangers.named <= 0.05
+    assert [point.pictures for point in own.curve] == [7]
     assert set(own.by_class) == set(PLANTS)
     assert all((one.n, one.recall, one.f1) == (8, 1, 1) for one in own.by_class.values())
     assert own.macro_f1 == 1
@@ -105,7 +111,7 @@ def test_labels_that_mean_nothing_are_not_learnt(tmp_path: Path) -> None:
     )
     assert info.figures.accuracy < 0.75
     assert info.temperature > 1
-    assert info.figures.refused_of_left_out is None
+    assert info.figures.left_out == {}
 
 
 def test_groups_are_not_cut_apart(tmp_path: Path) -> None:

@@ -1,0 +1,153 @@
+"""Strangers: pictures of other things, from which a pack learns what is none of its classes.
+
+``data/strangers.npz`` holds the features of these pictures (never the pictures) and ``data/strangers.json`` their
+kinds; ``training/gather_strangers.py`` writes both. To learn from pictures of other things is *outlier exposure*
+(Hendrycks, Mazeika and Dietterich 2019, ICLR).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from agrotools_tools.recognition import NetName
+from agrotools_tools.recognition.net import Net, picture_features
+from agrotools_tools.shipped import shipped_file
+from agrotools_tools.vision.nets import (
+    checked_arrays,
+    pack_arrays,
+    read_description,
+    unusable_weights,
+)
+from agrotools_tools.vision.strangeness import TRAITS_VERSION
+
+DESCRIPTION, FEATURES = "strangers.json", "strangers.npz"
+_AGAIN = "install agrotools again"
+
+
+class StrangerKind(BaseModel):
+    """One kind of strangers: "leaves of coffee".
+
+    ``words``: a label of a pack that contains one of these shows this kind, so the kind is no stranger to the pack.
+    ``source``: where the pictures are from, with their licence; empty for drawings of this package.
+    """
+
+    name: str
+    words: tuple[str, ...] = ()
+    source: str = ""
+    pictures: int
+
+
+class StrangersInfo(BaseModel):
+    """Description of the strangers: script, nets and features they are of, and their kinds, in the file's order."""
+
+    recipe: str
+    hand_features: int
+    nets: dict[NetName, str]
+    kinds: tuple[StrangerKind, ...]
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class Strangers:
+    """Features of strangers, float32 (n, features), and the number of the kind of each, (n,)."""
+
+    features: NDArray[np.float32]
+    kinds: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def chosen(self, rows: NDArray[np.bool_]) -> "Strangers":
+        return Strangers(self.features[rows], self.kinds[rows], self.names)
+
+
+def shown_kinds(
+    kinds: Sequence[StrangerKind], labels: Sequence[str], shows: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the names of the kinds that a pack's pictures show: a label, or one of the names that the user gives in
+    ``shows``, contains one of their words. Of words within each other ("apple" in "chinee apple") the longer counts."""
+    shown: set[str] = set()
+    for label in (*labels, *shows):
+        said = _spaced(label)
+        found = {word: kind.name for kind in kinds for word in kind.words if _spaced(word) in said}
+        shown |= {
+            name
+            for word, name in found.items()
+            if not any(_spaced(word) in _spaced(other) for other in found if other != word)
+        }
+    return tuple(kind.name for kind in kinds if kind.name in shown)
+
+
+def _spaced(name: str) -> str:
+    from agrotools.knowledge.words import folded
+
+    return f" {folded(name.replace('_', ' '))} "
+
+
+def strangers_for(nets: Sequence[Net], without: Sequence[str] = ()) -> Strangers:
+    """Return the strangers of all kinds but those ``without``.
+
+    ToolError ``backend_unavailable``: the file is missing, damaged, or of other nets than are installed.
+    """
+    info, strangers = _read(shipped_file(DESCRIPTION), shipped_file(FEATURES))
+    installed = {net.info.name: net.info.sha256 for net in nets}
+    if info.nets != installed or info.hand_features != TRAITS_VERSION:
+        raise unusable_weights("the pictures of strangers", "are of other nets", _AGAIN)
+    left = [number for number, name in enumerate(strangers.names) if name not in without]
+    return strangers.chosen(np.isin(strangers.kinds, left))
+
+
+def stranger_kinds() -> tuple[StrangerKind, ...]:
+    """Return the kinds of strangers that ship."""
+    return _read(shipped_file(DESCRIPTION), shipped_file(FEATURES))[0].kinds
+
+
+def write_strangers(
+    folder: Path,
+    kinds: Sequence[StrangerKind],
+    pictures: Mapping[str, Sequence[NDArray[np.uint8]]],
+    nets: Sequence[Net],
+    recipe: str,
+) -> StrangersInfo:
+    """Describe the pictures of each kind by the features of packs, and write the two files of the strangers."""
+    rows: list[NDArray[np.float32]] = []
+    numbers: list[int] = []
+    for number, kind in enumerate(kinds):
+        for pixels in pictures[kind.name]:
+            rows.append(np.concatenate(picture_features(pixels, nets)))
+            numbers.append(number)
+    # Half precision: the features differ by far more between pictures than it rounds.
+    features = np.stack(rows).astype(np.float16)
+    content, sha256 = pack_arrays({"features": features, "kinds": np.array(numbers, np.int16)})
+    info = StrangersInfo(
+        recipe=recipe,
+        hand_features=TRAITS_VERSION,
+        nets={net.info.name: net.info.sha256 for net in nets},  # pyright: ignore[reportArgumentType]
+        kinds=tuple(
+            kind.model_copy(update={"pictures": len(pictures[kind.name])}) for kind in kinds
+        ),
+        sha256=sha256,
+    )
+    (folder / FEATURES).write_bytes(content)
+    (folder / DESCRIPTION).write_text(info.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return info
+
+
+@cache
+def _read(description: Path, features: Path) -> tuple[StrangersInfo, Strangers]:
+    what = "the pictures of strangers"
+    info = read_description(description, StrangersInfo, what=what, hint=_AGAIN)
+    arrays = checked_arrays(features, info.sha256, what=what, hint=_AGAIN)
+    try:
+        rows = np.asarray(arrays["features"], np.float32)
+        numbers = np.asarray(arrays["kinds"], np.int64)
+    except KeyError as error:
+        raise unusable_weights(what, "lack some of their features", _AGAIN) from error
+    names = tuple(kind.name for kind in info.kinds)
+    return info, Strangers(rows, numbers, names)

@@ -1,0 +1,140 @@
+"""Pictures of other things: which kinds ship, which are no strangers to a pack, and what a pack makes of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agrotools.core import ToolError
+from agrotools_tools.recognition import strangers as of_strangers
+from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.net import SHIPPED, shipped_net
+from agrotools_tools.recognition.pack_training import train_pack
+from agrotools_tools.recognition.packs import read_pack
+from agrotools_tools.recognition.strangers import shown_kinds, stranger_kinds, strangers_for
+from support.command import run_command
+from support.labelled_pictures import PLANTS, plant_picture, write_folders
+from support.tiny_nets import STRANGER_COLOURS, use_tiny_strangers, write_tiny_net
+
+pytestmark = pytest.mark.tools
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "nets"
+    write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
+    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
+    use_tiny_strangers(monkeypatch, folder)
+    return tmp_path
+
+
+def test_the_strangers_that_ship_fit_the_nets_that_ship() -> None:
+    kinds = stranger_kinds()
+    every = strangers_for([shipped_net(name) for name in SHIPPED])
+    assert len(every) == sum(kind.pictures for kind in kinds)
+    assert np.bincount(every.kinds).tolist() == [kind.pictures for kind in kinds]
+    assert np.isfinite(every.features).all()
+    photographs = [kind for kind in kinds if kind.source]
+    assert len(photographs) >= 10
+    assert all("CC BY 4.0" in kind.source or "MIT" in kind.source for kind in photographs)
+
+
+@pytest.mark.parametrize(
+    ("labels", "shows", "expected"),
+    [
+        (("coffee_rust", "healthy"), (), ("leaves of coffee",)),
+        (("rust", "healthy"), (), ()),
+        (("rust", "healthy"), ("Coffee",), ("leaves of coffee",)),
+        (("Lantana", "negative"), (), ("weeds of rangeland", "rangeland without weeds")),
+        (("chinee_apple", "lantana"), (), ("weeds of rangeland",)),
+        (("ripe apple", "unripe apple"), (), ("apples on trees",)),
+        (("pineapple", "coffeeberry"), (), ()),
+    ],
+)
+def test_what_the_pictures_show_is_no_stranger(
+    labels: tuple[str, ...], shows: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert shown_kinds(stranger_kinds(), labels, shows) == expected
+
+
+def test_other_things_get_no_name_and_own_pictures_do(tiny: Path) -> None:
+    train_pack(read_labelled(write_folders(tiny / "pictures")), tiny / "pack")
+    pack = read_pack(tiny / "pack")
+
+    def share_known(colours: dict[str, tuple[int, int, int]], seed: int) -> float:
+        pictures = [
+            plant_picture(colour, seed + n) for colour in colours.values() for n in range(6)
+        ]
+        return float(np.mean([pack.judge(one).is_known for one in pictures]))
+
+    assert share_known(dict(PLANTS), 31_000) >= 0.7
+    assert share_known(dict(STRANGER_COLOURS), 32_000) <= 0.05
+
+
+def test_a_kind_that_the_user_names_is_not_learnt_as_a_stranger(tiny: Path) -> None:
+    pictures = read_labelled(write_folders(tiny / "pictures"))
+    info = train_pack(pictures, tiny / "sky", shows=("sky",))
+    assert (info.shows, info.figures.strangers.not_strange) == (("sky",), ("sky",))
+    assert "sky" not in info.figures.strangers.by_kind
+
+
+def test_the_command_says_what_counts_as_other_things_and_what_the_pack_makes_of_them(
+    tiny: Path,
+) -> None:
+    folder = write_folders(tiny / "pictures")
+    run = run_command("tools", "packs", "train", "--images", str(folder), "--out", "mine")
+    assert run.returncode == 0, run.stderr
+    assert "brick" in run.stderr  # which kinds are learnt, so that the user can object
+    assert "--shows" in run.stderr
+    for said in (
+        "own pictures:",
+        "pictures of other things (56 of 7 kinds",
+        "left out",
+        "accuracy by pictures",
+    ):
+        assert said in run.stdout
+    again = run_command(
+        "tools",
+        "packs",
+        "train",
+        "--images",
+        str(folder),
+        "--out",
+        "sky",
+        "--shows",
+        "sky",
+        "--json",
+    )
+    figures = json.loads(again.stdout)["figures"]
+    assert figures["strangers"]["not_strange"] == ["sky"]
+    unknown = run_command(
+        "tools", "packs", "train", "--images", str(folder), "--out", "moss", "--shows", "moss"
+    )
+    assert "none of them is called moss" in unknown.stderr
+
+
+def test_strangers_of_other_nets_are_refused(tiny: Path) -> None:
+    write_tiny_net(tiny / "nets", "weeds", {"c": (10, 30, 30), "b": (30, 200, 30)})
+    pictures = read_labelled(write_folders(tiny / "pictures"))
+    with pytest.raises(ToolError, match="of other nets"):
+        train_pack(pictures, tiny / "pack")
+
+
+def test_damaged_strangers_are_refused(tiny: Path) -> None:
+    (tiny / "nets" / of_strangers.FEATURES).write_bytes(b"no archive")
+    of_strangers._read.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    pictures = read_labelled(write_folders(tiny / "pictures"))
+    with pytest.raises(ToolError, match="not those that its description names"):
+        train_pack(pictures, tiny / "pack")
+
+
+def test_more_pictures_of_a_class_give_a_longer_curve(tiny: Path) -> None:
+    """With 30 pictures a class, accuracy is also measured at 10 and 20."""
+    pictures = read_labelled(
+        write_folders(tiny / "pictures", ("green leaf", "brown leaf"), each=30)
+    )
+    curve = train_pack(pictures, tiny / "pack").figures.curve
+    assert [point.pictures for point in curve] == [10, 20, 24]
+    assert curve[-1].accuracy == 1

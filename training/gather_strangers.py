@@ -1,0 +1,182 @@
+"""Gather the strangers: features of pictures of other things, from which packs learn what is none of their classes.
+
+    python training/gather_strangers.py --pools ../shared/train [--out DIR]
+
+Writes strangers.json and strangers.npz of src/agrotools_tools/data. Only features are stored, of pictures under CC BY
+or MIT and of drawings of this package; pools under share-alike licences, or with no licence stated, give none. No
+picture of a benchmark is among them.
+"""
+
+import argparse
+import csv
+import io
+import json
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from towns import make_town
+
+from agrotools_build.scenes.farmland import make_farmland_pair
+from agrotools_build.scenes.leaf_photo import make_leaf_photo
+from agrotools_build.scenes.orchard import make_orchard
+from agrotools_build.scenes.pot_plants import FORMS, make_pot
+from agrotools_build.scenes.rows import make_scene
+from agrotools_build.scenes.stands import make_block
+from agrotools_tools.recognition.net import SHIPPED, shipped_net
+from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
+
+TARGET = Path(__file__).parent.parent / "src/agrotools_tools/data"
+EACH = 60
+"""Pictures of a kind of photograph: the least that shows all classes of the leaves."""
+EACH_DRAWN = 35
+"""Drawings of a kind: they are more alike, and no user's picture looks like them."""
+FIRST_SEED = 910_000
+"""Seed of the first drawing; used nowhere else."""
+_A = "ai-agriculture-circuits-and-systems"
+_WEEDS = (
+    "chinee apple", "lantana", "parkinsonia", "parthenium", "prickly acacia", "rubber vine",
+    "siam weed", "snake weed",
+)  # fmt: skip
+_NO_WEED = ("negative", "no weed", "not a weed", "background", "soil")
+PHOTOGRAPHS = {
+    "apples on trees": (("apple", "apples"), f"{_A}/AppleBBCH81 and AppleBBCH76, CC BY 4.0"),
+    "pears on trees": (("pear", "pears"), f"{_A}/Pear640, CC BY 4.0"),
+    "cherries on trees": (("cherry", "cherries"), f"{_A}/CherryBBCH81 and CherryBBCH72, CC BY 4.0"),
+    "tomatoes on plants": (("tomato", "tomatoes"), f"{_A}/tomato_plant, CC BY 4.0"),
+    "leaves of bean": (("bean", "beans"), f"{_A}/bean_disease_uganda, CC BY 4.0"),
+    "leaves of coffee": (("coffee",), "esgario/lara2018, MIT"),
+    "leaves of black gram": (("black gram", "blackgram"), f"{_A}/blackgram, CC BY 4.0"),
+    "leaves of chilli": (("chilli", "chili", "pepper"), f"{_A}/chilli_leaf, CC BY 4.0"),
+    "leaves of citrus": (
+        ("citrus", "orange", "lemon", "lime"),
+        f"{_A}/citrus_leaves, CC BY 4.0",
+    ),
+    "weeds of rangeland": (_WEEDS, f"{_A}/deep_weeds, CC BY 4.0"),
+    "rangeland without weeds": (_NO_WEED, f"{_A}/deep_weeds, CC BY 4.0"),
+}
+"""Words of a label that make a kind no stranger, and the source of the kind's pictures."""
+DRAWINGS = {
+    "drawn orchards": lambda seed: make_orchard(seed, seed % 4),
+    "drawn leaves": lambda seed: make_leaf_photo(seed, seed % 4),
+    "drawn rows": lambda seed: make_scene(seed, seed % 4),
+    "drawn towns": lambda seed: make_town(seed, seed % 4),
+    "drawn farmland": lambda seed: make_farmland_pair(seed, seed % 4),
+    "drawn trees": lambda seed: make_block(seed, seed % 4),
+    "drawn pots": lambda seed: make_pot(
+        seed, seed % 4, sorted(FORMS)[seed % len(FORMS)], 8.0 + 5 * (seed % 7)
+    ),
+}
+
+
+def photographs(pools: Path) -> dict[str, list[NDArray[np.uint8]]]:
+    """Return pictures of each kind of photograph: classes and groups in turn, by a fixed draw."""
+    gathered: dict[str, list[NDArray[np.uint8]]] = {}
+    for pool in ("fruit_boxes", "leaf_disease", "weeds"):
+        rows = defaultdict(list)
+        for row in _rows_of(pools / pool):
+            rows[_kind_of(pool, row)].append(row)
+        with zipfile.ZipFile(pools / pool / "images.zip") as archive:
+            for kind in sorted(rows):
+                chosen = _in_turn(rows[kind])[:EACH]
+                gathered[kind] = [_pixels(archive.read(row["image"])) for row in chosen]
+    return gathered
+
+
+def drawings() -> dict[str, list[NDArray[np.uint8]]]:
+    """Return drawings of each kind, of all four difficulties."""
+    return {
+        kind: [_drawn(kind, FIRST_SEED + number) for number in range(EACH_DRAWN)]
+        for kind in DRAWINGS
+    }
+
+
+def _drawn(kind: str, seed: int) -> NDArray[np.uint8]:
+    scene: Any = DRAWINGS[kind](seed)
+    images = {"rgb": scene} if isinstance(scene, np.ndarray) else scene.images
+    pixels = images.get("rgb", next(iter(images.values())))
+    return np.ascontiguousarray(pixels[..., :3], np.uint8)
+
+
+def _rows_of(folder: Path) -> list[dict[str, Any]]:
+    if (folder / "labels.jsonl").is_file():
+        return [json.loads(line) for line in (folder / "labels.jsonl").read_text().splitlines()]
+    with (folder / "labels.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _kind_of(pool: str, row: dict[str, Any]) -> str:
+    if pool == "weeds":
+        return "rangeland without weeds" if row["label"] == "negative" else "weeds of rangeland"
+    if pool == "leaf_disease":
+        crop = "black gram" if row["crop"] == "blackgram" else row["crop"]
+        return f"leaves of {crop}"
+    # A tile without a label shows the fruit of its source, which is in the name of the source's folder.
+    source = str(row["source"]).lower()
+    fruit = next(one for one in ("apple", "pear", "cherry", "tomato") if one in source)
+    return {
+        "apple": "apples on trees",
+        "pear": "pears on trees",
+        "cherry": "cherries on trees",
+        "tomato": "tomatoes on plants",
+    }[fruit]
+
+
+def _in_turn(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows so that labels take turns, and groups within them."""
+    draw = np.random.default_rng(3)
+    of_label: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    seen: dict[tuple[str, str], int] = defaultdict(int)
+    for place in draw.permutation(len(rows)):
+        row = rows[int(place)]
+        key = (str(row.get("label")), str(row["group"]))
+        of_label[key[0]].append((seen[key], row))
+        seen[key] += 1
+    queues = [_of_turn(of_label[label]) for label in sorted(of_label)]
+    chosen: list[dict[str, Any]] = []
+    while queues:
+        for queue in [*queues]:
+            row = next(queue, None)
+            if row is None:
+                queues.remove(queue)
+            else:
+                chosen.append(row)
+    return chosen
+
+
+def _of_turn(rows: list[tuple[int, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    return iter([row for _, row in sorted(rows, key=lambda one: one[0])])
+
+
+def _pixels(content: bytes) -> NDArray[np.uint8]:
+    with Image.open(io.BytesIO(content)) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pools", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=TARGET)
+    arguments = parser.parse_args()
+    pictures = photographs(arguments.pools) | drawings()
+    kinds = [
+        StrangerKind(name=name, words=words, source=source, pictures=0)
+        for name, (words, source) in PHOTOGRAPHS.items()
+    ]
+    kinds += [StrangerKind(name=name, pictures=0) for name in DRAWINGS]
+    nets = [shipped_net(name) for name in SHIPPED]
+    info = write_strangers(arguments.out, kinds, pictures, nets, "training/gather_strangers.py")
+    total = sum(kind.pictures for kind in info.kinds)
+    size = (arguments.out / "strangers.npz").stat().st_size
+    print(f"{total} pictures of {len(info.kinds)} kinds, {size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
