@@ -81,7 +81,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="5",
+    version="6",
     data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
@@ -111,8 +111,9 @@ def count_objects(
 
     Raises:
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel
-            size or without heights), ``invalid_argument`` (elevations or classes instead of heights),
-            ``region_empty``, ``nothing_found`` (no data), and those of a file that cannot be read.
+            size or without heights), ``low_confidence`` (plants, but no field is seen), ``invalid_argument``
+            (elevations or classes instead of heights), ``region_empty``, ``nothing_found`` (no data), and those of a
+            file that cannot be read.
 
     Sources: crowns, :mod:`agrotools_tools.counting.crowns`; spots, :mod:`agrotools_tools.counting.measure`; plants,
         :mod:`agrotools_tools.vision.vegetation`; fruit, :mod:`agrotools_tools.counting.measure`; touching objects
@@ -152,9 +153,9 @@ def _find_plants(
     score_min: float,
     notes: tuple[str, ...],
 ) -> Counted:
-    """Find plants on soil, with a flag if the picture is unlike those of plants in a field."""
+    """Find plants on soil; a photograph without a field is refused, and one that is unlike fields gets a flag."""
     from agrotools.calling.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools_tools.counting.measure import has_huge_part, plants_on_soil
+    from agrotools_tools.counting.measure import has_huge_part, plants_on_soil, shows_no_field
     from agrotools_tools.vision.strangeness import FLAG, strangeness
     from agrotools_tools.vision.vegetation import (
         choose_index,
@@ -165,6 +166,13 @@ def _find_plants(
 
     picture = read_field_picture(image, None, None, file_info(image))
     box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], shown_name(image))
+    if picture.photo is not None and shows_no_field(picture.photo):
+        raise ToolError(
+            "low_confidence",
+            f"{shown_name(image)} does not look like a field from above, and only plants on its soil are counted",
+            argument="image",
+            hint="use a picture of the field from above; for a leaf, analyze_lesions or diagnose_pest_disease",
+        )
     index = choose_index("auto", picture.bands)
     plants = segment(index, colour_bands(picture)[0], picture.valid)
     objects = plants_on_soil(plants.mask, expected_size_px)

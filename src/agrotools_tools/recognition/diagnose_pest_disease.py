@@ -127,7 +127,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="5",
+    version="6",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=(

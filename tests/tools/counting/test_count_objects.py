@@ -15,7 +15,7 @@ from rasterio.transform import from_origin
 
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import CallContext, call_context
-from agrotools.core import SampleFile
+from agrotools.core import SampleFile, ToolError
 from agrotools_build.scenes.stands import make_block
 from agrotools_tools.counting import measure
 from agrotools_tools.counting.measure import (
@@ -160,12 +160,16 @@ def test_spots_of_any_colour(size: float | None, colour: tuple[int, int, int]) -
     assert ("size_guessed" in result.flags) == (size is None)
 
 
+def is_strange_by(patch: pytest.MonkeyPatch, **scores: float) -> None:
+    """Set the strangeness of every picture to fields and leaves (thresholds: 1)."""
+    for module in (strangeness, measure):
+        patch.setattr(module, "strangeness", lambda _, domain: Strangeness(scores[domain], 1.0))
+
+
 def test_doubtful_plants_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = on((130, 100, 75), (60, 130, 40), 14)
     for strange, doubt in ((0.0, None), (2.0, None), (0.0, "shade")):
-        monkeypatch.setattr(
-            strangeness, "strangeness", lambda *_, strange=strange: Strangeness(strange, 1.0)
-        )
+        is_strange_by(monkeypatch, field=strange, leaf=5.0)
         monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
         flags = counted(pixels, "plants").flags
         assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
@@ -178,15 +182,31 @@ def test_doubtful_plants_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_part_too_large_for_a_plant_on_soil_is_doubted(
     radius: int, is_doubted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(strangeness, "strangeness", lambda *_: Strangeness(0.0, 1.0))
+    is_strange_by(monkeypatch, field=0.0, leaf=5.0)
     flags = counted(field(discs(SHAPE, [(200, 150)], radius)), "plants").flags
     assert (FLAG in flags) == is_doubted
 
 
-def test_a_field_of_carrots_is_no_strange_picture_and_a_leaf_is(field_data: Path) -> None:
-    for folder, is_doubted in (("cwfid", False), ("coffee_lesions", True)):
-        for image in real_pictures(field_data, folder, 4):
-            assert (FLAG in counted(image, "plants").flags) == is_doubted
+@pytest.mark.parametrize(
+    ("of_field", "of_leaf"), [(2.5, 5.0), (0.0, -3.0)], ids=["far from fields", "like a leaf"]
+)
+def test_plants_are_not_counted_where_no_field_is_seen(
+    of_field: float, of_leaf: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_strange_by(monkeypatch, field=of_field, leaf=of_leaf)
+    with pytest.raises(ToolError, match="does not look like a field from above") as caught:
+        counted(field(discs(SHAPE, GRID, 12)), "plants")
+    assert caught.value.kind == "low_confidence"
+
+
+def test_plants_of_a_field_of_carrots_are_counted_and_those_of_a_leaf_are_not(
+    field_data: Path,
+) -> None:
+    for image in real_pictures(field_data, "cwfid", 4):
+        assert FLAG not in counted(image, "plants").flags
+    for image in real_pictures(field_data, "coffee_lesions", 4):
+        with pytest.raises(ToolError, match="does not look like a field"):
+            counted(image, "plants")
 
 
 def test_crowns_and_fruit_by_colour_are_flagged() -> None:
