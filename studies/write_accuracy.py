@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accuracy import STUDIES
+from accuracy.errors import errors_of
 from accuracy.page import MEASURED, STRANGERS, UNCERTAINTY, oldest, page
 from accuracy.table import read_rows
 from accuracy.uncertainty import coverages, write_uncertainty
@@ -19,6 +20,7 @@ from agrotools.calling.result import CERTIFICATES
 from agrotools.core.files import read_table
 from agrotools.scoring.statistics import exact_share_interval
 
+_ACCURACY = Path(__file__).with_name("accuracy")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "accuracy.md"
 FEWEST, LEAST = 40, 0.8
 """A coverage is marked if so many subjects have a lower bound under this."""
@@ -26,7 +28,8 @@ FEWEST, LEAST = 40, 0.8
 
 def certificates() -> dict[str, Any]:
     """Return the certificate of each tool."""
-    words = read_table(Path(__file__).with_name("accuracy") / "measured.toml")
+    words = read_table(_ACCURACY / "measured.toml")
+    known = pictures_made_for()
     found: dict[str, Any] = {tool: {"why": why} for tool, why in words["exact"].items()}
     rows, refusals = read_rows(MEASURED), _refusals(read_rows(STRANGERS))
     for tool in STUDIES:
@@ -49,8 +52,23 @@ def certificates() -> dict[str, Any]:
             "coverage": covered[:1] + sorted(covered[1:], key=lambda part: part["low"]),
             "refused": refusals.get(tool, {}),
             "refuses": words["refuses"][tool],
+            "made_for": known.get(tool, []),
+            "error": {
+                where: {"of": one.of, "text": one.text} for where, one in errors_of(tool).items()
+            },
         }
     return found
+
+
+def pictures_made_for() -> dict[str, list[str]]:
+    """Return the names of the pictures that calls of each tool are made for."""
+    tool_of = {row["call"]: row["tool"] for row in read_rows(STRANGERS) if row["tool"]}
+    known: dict[str, set[str]] = {}
+    tables = read_table(_ACCURACY / "folders.toml")
+    for folder in (*tables["folders"].values(), *tables["pools"].values()):
+        for call in folder.get("made_for", ()):
+            known.setdefault(tool_of[call], set()).add(folder["name"])
+    return {tool: sorted(names) for tool, names in known.items()}
 
 
 def _coverage(of: str, share: float, subjects: int) -> dict[str, Any]:

@@ -4,13 +4,11 @@ import re
 from pathlib import Path
 
 from accuracy import STUDIES
-from accuracy.table import read_rows
+from accuracy.errors import errors_of, figure_text
+from accuracy.table import MEASURED, RESULTS, read_rows
 from accuracy.uncertainty import sure_lines
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
-MEASURED, STRANGERS, UNCERTAINTY = (
-    RESULTS / f"{name}.csv" for name in ("measured", "strangers", "uncertainty")
-)
+STRANGERS, UNCERTAINTY = RESULTS / "strangers.csv", RESULTS / "uncertainty.csv"
 _PROSE = Path(__file__).with_name("prose")
 _FIGURE = re.compile(r"\{([^{}|]+) \| ([^{}]+)\}")
 """A figure in the prose of a tool: ``{folder | metric}``."""
@@ -38,6 +36,12 @@ def page() -> str:
     ]
     lines += [
         *sure_lines(),
+        "",
+        "## Own collection and elsewhere",
+        "",
+        _prose("elsewhere"),
+        "",
+        *_error_lines(),
         "",
         "## Pictures that a tool is not made for",
         "",
@@ -74,16 +78,18 @@ def _with_figures(tool: str, rows: dict[tuple[str, str], dict[str, str]]) -> str
         row = rows.get((found[1], found[2]))
         if row is None:
             raise SystemExit(f"{MEASURED} has no figure of {tool} for {found[0]}")
-        n = (
-            row["n"]
-            if row["n"] == row["independent"]
-            else f"{row['n']}, {row['independent']} independent"
-        )
-        interval = f"{row['low']} to {row['high']}; " if row["low"] else ""
-        goal = f"; goal {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
-        return f"{row['value']} ({interval}n {n}{goal})"
+        return figure_text(row)
 
     return _FIGURE.sub(figure, _prose(tool))
+
+
+def _error_lines() -> list[str]:
+    """Return a table of the error of each tool on its own collection and elsewhere."""
+    lines = ["| tool | own collection | elsewhere |", "|---|---|---|"]
+    for tool in STUDIES:
+        cells = [f"{one.of}; {one.text}" for one in errors_of(tool).values()]
+        lines.append(f"| {tool} | {' | '.join(cells)} |")
+    return lines
 
 
 def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:

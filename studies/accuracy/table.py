@@ -11,6 +11,8 @@ from agrotools.calling import get_tool
 from agrotools.core.texts import count_text
 from agrotools_build.sources.part import first_few
 
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+MEASURED = RESULTS / "measured.csv"
 COLUMNS = (
     "tool",
     "folder",

@@ -247,7 +247,8 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
     Of a tool with a study: ``version`` of the tool and date (``measured``); numbers of ``subjects`` in photographs, of
     ``independent`` ones among them, and of drawn or written ones (``made``); ``coverage`` of its interval, of all, then
     of parts, the worst first, with 95 % intervals (Clopper and Pearson 1934); calls ``refused`` or flagged on pictures
-    that the tool is made for (``known``) and others (``strange``), as [number, calls]; and in words, what it refuses.
+    that the tool is made for (``known``, named in ``made_for``) and others (``strange``), as [number, calls]; in words,
+    what it refuses; and its ``error`` on its ``own`` collection and ``elsewhere``.
     """
     found: dict[str, Any] = orjson.loads(CERTIFICATES.read_bytes()).get(
         tool, {"why": "no accuracy study"}
@@ -261,7 +262,11 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
         below = ", below 80 %" if each["below_80"] else ""
         share, low = 100 * each["share"], 100 * each["low"]
         text += f"; {each['of']} covers {share:.1f} % of {each['subjects']} (at least {low:.1f} %{below})"
-    pictures = {"known": "pictures that it is made for", "strange": "others"}
+    error = found["error"]
+    text += f"; own collection ({error['own']['of']}): {error['own']['text']}"
+    text += f"; elsewhere ({error['elsewhere']['of']}): {error['elsewhere']['text']}"
+    made_for = ", ".join(found["made_for"])
+    pictures = {"known": f"pictures that it is made for ({made_for})", "strange": "others"}
     for kind, (number, calls) in found["refused"].items():
         text += f"; refuses or flags {number} of {calls} {pictures[kind]}"
     return {**found, "text": text}

@@ -1,0 +1,54 @@
+"""Errors of the tools on their own collection and elsewhere, as ``errors.toml`` names them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from accuracy.table import MEASURED, read_rows
+from agrotools.core.files import read_table
+
+_FILE = Path(__file__).with_name("errors.toml")
+WHERE = {"own": "own collection", "elsewhere": "elsewhere"}
+"""Places of an error, and what the page calls them."""
+
+
+class Error(NamedTuple):
+    """Error of a tool on some pictures. ``of``: what they are. ``text``: the figure, or why there is none.
+
+    Goals are left out: they were set for one of the two places only.
+    """
+
+    of: str
+    text: str
+
+
+def errors_of(tool: str) -> dict[str, Error]:
+    """Return the errors of a tool by place (:data:`WHERE`).
+
+    Raises:
+        SystemExit: a figure is named that was not measured.
+    """
+    places = read_table(_FILE)[tool]
+    return {where: Error(places[where]["of"], _text(tool, places[where])) for where in WHERE}
+
+
+def _text(tool: str, given: dict[str, str]) -> str:
+    if "figure" not in given:
+        return given.get("said") or f"not measured: {given['none']}"
+    folder, _, metric = given["figure"].partition(" | ")
+    rows = read_rows(MEASURED)
+    found = [
+        row for row in rows if (row["tool"], row["folder"], row["metric"]) == (tool, folder, metric)
+    ]
+    if not found:
+        raise SystemExit(f"{MEASURED} has no figure of {tool} for {given['figure']}")
+    return f"{metric}: {figure_text(found[0] | {'goal': ''})}"
+
+
+def figure_text(row: dict[str, str]) -> str:
+    """Return a measured figure with its interval and n."""
+    n = row["n"]
+    if row["n"] != row["independent"]:
+        n = f"{n}, {row['independent']} independent"
+    interval = f"{row['low']} to {row['high']}; " if row["low"] else ""
+    goal = f"; goal {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
+    return f"{row['value']} ({interval}n {n}{goal})"
