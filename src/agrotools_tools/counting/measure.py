@@ -224,8 +224,8 @@ def fruit_by_net(
     least = np.array([net.info.counts[name].threshold for name in net.info.classes])
     scores = _rescale_scores(DEFAULT_SCORE, detections.scores, least[detections.classes])
     note = (
-        f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes; fruit of rows"
-        " behind does not count: people left it unmarked there"
+        f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes; fruit of"
+        " rows behind does not count: people left it unmarked there"
     )
     flags: list[str] = []
     if len(scales) > 1:

@@ -96,7 +96,7 @@ class _Rule:
 def check_pack(data: TrainingData, strangers: Strangers, keep: float = KEEP) -> Checked:
     """Choose the settings of a pack by cross-validation, and measure it. ``keep``: as :data:`KEEP`."""
     folds = folds_of(data)
-    tried = {strength: _names_out_of_fold(data, folds, strength) for strength in REGULARISATIONS}
+    tried = {strength: names_out_of_fold(data, folds, strength) for strength in REGULARISATIONS}
     strength = min(tried, key=lambda one: _loss(tried[one][0], data.classes))
     logits, familiarity = tried[strength]
     own_odds, of_strangers = _strangers_out_of_fold(data, folds, strangers, strength)
@@ -144,7 +144,7 @@ def folds_of(data: TrainingData) -> list[tuple[Ints, Ints]]:
     ]
 
 
-def _names_out_of_fold(data: TrainingData, folds: Folds, strength: float) -> tuple[Floats, Floats]:
+def names_out_of_fold(data: TrainingData, folds: Folds, strength: float) -> tuple[Floats, Floats]:
     """Return logits (n, classes) and familiarity (n,) of all pictures, each by a head that did not learn from it."""
     logits = np.zeros((len(data.classes), len(data.names)))
     familiarity = np.zeros(len(data.classes))
