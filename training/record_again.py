@@ -108,8 +108,7 @@ def folder_of(name: str, work: Path, data: Path | None) -> Path:
         if data is None:
             raise SystemExit("field needs --data, the folder of its photographs")
         root = work / "obtained"
-        # Only photographs: heads are for measure_crop_weed_area, whose calls run again in pack_field.py.
-        obtained = obtain("field", Request(root, str(data.resolve()), heads=False))
+        obtained = obtain("field", Request(root, str(data.resolve())))
         if obtained.failures:
             raise SystemExit(f"not in {data}: {', '.join(each.path for each in obtained.failures)}")
     return load_benchmark(name, root).root
