@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -138,16 +139,31 @@ def published() -> Benchmark:
     return load_as("embedded", Loading(files_later=True))
 
 
-def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Benchmark:
-    """Return the benchmark of a group of rows, which is drawn unless ``place``, a folder of the cache, has it."""
-    embedded = published()
+def published_of(group: int) -> list[Sample]:
+    """Return the published questions that a group of rows asks anew."""
     asked = [
         each
-        for each in embedded.samples
+        for each in published().samples
         if each.answerable and any(map(counts_in_fas, each.answer))
     ]
     asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
-    taken = [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
+    return [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
+
+
+def possible_ids(group: int) -> set[str]:
+    """Return the ids that samples of a group can have, without drawing it: the kind of scene, and a number up to that
+    of the questions of this kind, twins counted. Not every one is a question in the end."""
+    kinds = Counter(
+        each.id.rpartition("-")[0]
+        for each in published_of(group)
+        for _ in range(2 if each.twin else 1)
+    )
+    return {f"{kind}-{number:03}" for kind, n in kinds.items() for number in range(1, n + 1)}
+
+
+def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Benchmark:
+    """Return the benchmark of a group of rows, which is drawn unless ``place``, a folder of the cache, has it."""
+    embedded, taken = published(), published_of(group)
     fresh = fresh_seed(split, seed, group)
     folder = (
         cache_dir(place)
@@ -238,6 +254,15 @@ class Env:
         self.session: Session | None = None
         """The sample of the episode with its calls; it knows the gold."""
         self._submitted, self._has_form, self._is_over = list[str](), False, True
+
+    @classmethod
+    def pool(cls, n: int, split: Split = "train", seed: int = 0) -> list[dict[str, Any]]:
+        """Draw the scenes of ``n`` rows ahead, onto disk, and return the rows: :func:`env_rows`.
+
+        A pool that was interrupted goes on where it was, and :meth:`reset` then reads instead of drawing. No tool of
+        an agent: TRL offers the functions of the class, of which a class method is none.
+        """
+        return env_rows(split, n, seed)
 
     def reset(self, **row: Any) -> str:
         """Start the episode of a row of :func:`env_rows`, named by its ``id``, and return its prompt.
@@ -333,7 +358,9 @@ def _question(row_id: Any) -> Question:
     found: Question | None = None
     if match := _ROW.fullmatch(str(row_id)):
         split, seed, group, sample_id = match.groups()
-        found = questions(cast(Split, split), int(seed), int(group)).get(sample_id)
+        # Asked for first, since drawing a group takes half a minute.
+        if sample_id in possible_ids(int(group)):
+            found = questions(cast(Split, split), int(seed), int(group)).get(sample_id)
     if found is None:
         raise UsageError(
             f"there is no row {row_id!r}",

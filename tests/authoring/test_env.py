@@ -29,6 +29,7 @@ from agrotools_tools import AGROTOOLS
 
 pytestmark = pytest.mark.process
 SAMPLES = published().samples
+_POSSIBLE_IDS = environment.possible_ids
 NUMBER = next(
     each
     for each in SAMPLES
@@ -45,6 +46,7 @@ def _not_drawn(monkeypatch: pytest.MonkeyPatch):
     """The questions are those of the package, whose files are not there: what is asserted needs none."""
     asked = {each.id: question_of(published(), each) for each in (NUMBER, *TWINS)}
     monkeypatch.setattr(environment, "questions", lambda *_: asked)
+    monkeypatch.setattr(environment, "possible_ids", lambda _: {*asked})
 
 
 def started(sample: Any) -> Env:
@@ -117,6 +119,24 @@ def test_rewards_are_in_the_mean_the_final_answer_score():
 def test_a_row_that_does_not_exist_is_a_usage_error(hostile: Any):
     with pytest.raises(UsageError, match="there is no row"):
         Env().reset(id=hostile)
+
+
+def test_a_row_that_no_group_can_have_is_refused_without_drawing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(environment, "possible_ids", _POSSIBLE_IDS)
+    monkeypatch.setattr(environment, "questions", lambda *_: pytest.fail("drew a group"))
+    possible = _POSSIBLE_IDS(7)
+    kind = min(possible).rpartition("-")[0]
+    for name in ("nothing-001", f"{kind}-000", f"{kind}-099", f"{kind}-1"):
+        assert name not in possible
+        with pytest.raises(UsageError, match="there is no row"):
+            Env().reset(id=f"train-0-7:{name}")
+
+
+def test_a_pool_is_the_rows_drawn_ahead(monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(environment, "env_rows", lambda *each: asked.append(each) or [{"id": "a"}])
+    assert Env.pool(7, "test", 3) == [{"id": "a"}]
+    assert asked == [("test", 7, 3)]
 
 
 def test_hostile_arguments_become_observations_and_no_file_is_left(
