@@ -1,13 +1,13 @@
 """Building of benchmarks from drawn scenes, public data sets or a user's own photographs; checks, export and review.
 
-Public names: ``Env`` and ``env_rows``, the environment to train agents in and the rows of a data set for it; and what a
+Public names: ``Env``, ``PictureEnv`` and ``env_rows``, the environment to train agents in and the rows of a data set for it; and what a
 package needs that adds a source of pictures.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agrotools_build.env import Env, env_rows
+    from agrotools_build.env import Env, PictureEnv, env_rows
     from agrotools_build.sources.assembling import assembled
     from agrotools_build.sources.land import fruit_subjects
     from agrotools_build.sources.part import Originals, Part
@@ -17,6 +17,7 @@ _HOMES = {
     "Env": "env",
     "Originals": "sources.part",
     "Part": "sources.part",
+    "PictureEnv": "env",
     "assembled": "sources.assembling",
     "env_rows": "env",
     "fruit_subjects": "sources.land",
@@ -28,6 +29,7 @@ __all__ = [
     "Env",
     "Originals",
     "Part",
+    "PictureEnv",
     "assembled",
     "env_rows",
     "fruit_subjects",

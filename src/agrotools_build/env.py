@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 from filelock import FileLock
 
@@ -65,6 +65,8 @@ Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 DRAWN_TOGETHER = 12
 """Number of answerable questions that are drawn at a time; the groups of a seed take turns with the published ones."""
+PICTURE_PX = 512
+"""Longest side of a picture in a result of :class:`PictureEnv`: enough to see marks, and few tokens."""
 MOST_CALLS = 20
 """Maximum number of tool calls of an episode."""
 _FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
@@ -250,6 +252,9 @@ class Env:
     refusal earns 1 if the question has no answer, and costs 1 on its answerable twin.
     """
 
+    shows_pictures: ClassVar[bool] = False
+    """Whether results of tools hold the pictures that a call made: :class:`PictureEnv`."""
+
     def __init__(self) -> None:
         self.session: Session | None = None
         """The sample of the episode with its calls; it knows the gold."""
@@ -323,7 +328,7 @@ class Env:
             self.session.close()
         self.session, self._is_over = None, True
 
-    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+    def _call(self, tool: str, arguments: dict[str, Any]) -> "str | list[dict[str, Any]]":
         if (
             self.session is None
             or self._is_over
@@ -343,7 +348,22 @@ class Env:
         called: Future[str] = asyncio.run_coroutine_threadsafe(
             self.session.call(executor, tool, arguments), loop
         )
-        return called.result()
+        text = called.result()
+        pictures = self.session.last_pictures(PICTURE_PX) if self.shows_pictures else []
+        if not pictures:
+            return text
+        blocks: list[dict[str, Any]] = [{"type": "image", "image": each} for each in pictures]
+        return [*blocks, {"type": "text", "text": text}]
+
+
+class PictureEnv(Env):
+    """:class:`Env` for models that see: what a call draws (crop, marked region, overlay, chart) is in its result.
+
+    Such a result is a list of content blocks, as TRL takes it: ``{"type": "image", "image": PIL.Image}`` for each
+    picture, at most 512 pixels on the long side, then ``{"type": "text", "text": ...}``. Other results stay text.
+    """
+
+    shows_pictures = True
 
 
 def _as_text(answer: object) -> str:
@@ -369,8 +389,8 @@ def _question(row_id: Any) -> Question:
     return found
 
 
-def _method(spec: ToolSpec) -> Callable[..., str]:
-    def call(self: Env, /, **arguments: Any) -> str:
+def _method(spec: ToolSpec) -> Callable[..., Any]:
+    def call(self: Env, /, **arguments: Any) -> Any:
         return self._call(spec.name, arguments)  # pyright: ignore[reportPrivateUsage]
 
     return with_signature(call, ToolDescription(**spec.offered()), str, is_method=True)

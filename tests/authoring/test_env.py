@@ -21,7 +21,7 @@ from agrotools.core.slot import asked_slots
 from agrotools.loading.pack import read_pack
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.slots import outcome_value
-from agrotools_build import Env, certificate
+from agrotools_build import Env, PictureEnv, certificate
 from agrotools_build import env as environment
 from agrotools_build.env import fresh_seed, published, question_of
 from agrotools_build.sources.drawn.fresh import STRIDE
@@ -137,6 +137,25 @@ def test_a_pool_is_the_rows_drawn_ahead(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(environment, "env_rows", lambda *each: asked.append(each) or [{"id": "a"}])
     assert Env.pool(7, "test", 3) == [{"id": "a"}]
     assert asked == [("test", 7, 3)]
+
+
+CHART: dict[str, Any] = {"kind": "bar", "series": [{"name": "cover", "x": ["a", "b"], "y": [1, 2]}]}
+
+
+def test_results_hold_the_pictures_that_a_call_made_for_models_that_see():
+    plain, seeing = Env(), PictureEnv()
+    for env in (plain, seeing):
+        env.reset(id=f"train-0-0:{NUMBER.id}")
+    text = plain.plot(**CHART)
+    picture, last = seeing.plot(**CHART)
+    assert isinstance(text, str)
+    assert last == {"type": "text", "text": text}
+    assert picture["type"] == "image"
+    assert max(picture["image"].size) == 512
+    assert isinstance(seeing.calculate(expression="6 * 7"), str)
+    assert isinstance(seeing.plot(kind="nothing"), str)
+    seeing.close()
+    assert "no further tool" in seeing.plot(**CHART)
 
 
 def test_hostile_arguments_become_observations_and_no_file_is_left(

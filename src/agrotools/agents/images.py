@@ -393,6 +393,25 @@ def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[tuple[s
     return [each for each in pictures if each is not None]
 
 
+def bounded_result_pictures(
+    artifacts: Sequence[Artifact], folder: Path, longest_px: int
+) -> "list[Image.Image]":
+    """Return the pictures (crops, overlays, charts) among the files that a call wrote to ``folder``, at most
+    ``longest_px`` on the long side; a picture that cannot be read is left out."""
+    made = [
+        make_picture(
+            folder / each.name,
+            each.name,
+            "raster" if each.name.endswith(".tif") else "image",
+            None,
+            longest_px=longest_px,
+        )
+        for each in artifacts
+        if each.media_type.startswith("image/") and not each.name.endswith(".svg")
+    ]
+    return [each.image for each in made if isinstance(each, BoundedPicture)]
+
+
 def _result_picture(artifact: Artifact, path: Path, longest: int) -> tuple[str, str] | None:
     """Return a file as a picture of at most ``longest`` bytes in base64, scaled down if needed; None if unreadable."""
     longest = longest // 4 * 3

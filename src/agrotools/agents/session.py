@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import cached_property
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agrotools.agents.images import bounded_result_pictures
 from agrotools.agents.llm import observation_text
 from agrotools.agents.long_replies import kept_call, kept_text, storable_call
 from agrotools.calling.execution import ToolExecutor
@@ -23,6 +24,9 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.frozen_model import from_valid
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 class Session:
@@ -51,6 +55,14 @@ class Session:
         self.outcomes.append((call, outcome))
         return observation_text(
             Step(turn=0, kind="call", call=call, observation=outcome.observation)
+        )
+
+    def last_pictures(self, longest_px: int) -> "list[Image]":
+        """Return the pictures (crops, overlays, charts) that the last call made, at most ``longest_px`` on the long
+        side, as Pillow images."""
+        _, outcome = self.outcomes[-1]
+        return bounded_result_pictures(
+            outcome.observation.artifacts, self._workspace.artifacts, longest_px
         )
 
     def trajectory(self, answer: str, termination: Termination = "answered") -> Trajectory:
