@@ -29,14 +29,17 @@ import numpy as np
 from agrotools_build.templates.slot_draft import PLOT_MARGIN
 
 SHIPPED = Path(__file__).parent.parent / "src" / "agrotools_benchmarks" / "data"
-VERSIONS = {"embedded": "15", "frontier": "12"}
+VERSIONS = {"embedded": "16", "frontier": "13"}
 SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 56, "frontier": 20}
-TIMES = {"rows": 1.2, "pots": 2.4, "blocks": 2.4}
+TIMES = {
+    "rows": 1.2, "pots": 2.4, "blocks": 2.4, "apples": 1.4, "fruit_counts": 1.6, "leaf_lesions": 1.6
+}  # fmt: skip
 """Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn.
 
-What must be done with a pot or a block stands in its picture, not in the question: some have a box and some have none.
+What must be done with a pot, a block, fruit or a leaf stands in its picture, not in the question: some have a mark and
+some have none.
 """
 MORE = {"embedded": {("rows", 1): 50}, "frontier": {}}
 """Scenes of a kind and difficulty that are drawn at least, so that answers to the only questions of a task differ."""

@@ -418,8 +418,8 @@ def make_leaf_photo(
         crop: one of :data:`BLADES`; None: drawn.
         lesion: one of :data:`KINDS`; None: drawn, one or two kinds.
         leaves: number of leaves side by side, at most :data:`MOST_LEAVES`.
-        severity_pct: approximate diseased share, percent, of each leaf or of the leaves from left to right; None: drawn,
-            sometimes 0.
+        severity_pct: approximate diseased share of each leaf, percent, or those of the leaves from left to right; None:
+            drawn, sometimes 0.
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3). ``masks``: ``classes`` uint8 (480, 640), 0 background, 1 healthy leaf,

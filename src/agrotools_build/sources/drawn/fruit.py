@@ -216,9 +216,7 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         replace(
             drawn.subject("samples", len(samples), sample_apple, "sample_apple"),
             instead={
-                "unmarked": {
-                    one["sample"].path: one["unmarked"] for one in samples if one["mark"]
-                }
+                "unmarked": {one["sample"].path: one["unmarked"] for one in samples if one["mark"]}
             },
         )
     ]
@@ -457,11 +455,15 @@ def _draw_frame(
     def suits(box: Box) -> bool:
         outer = grown(box, _STROKE_ROOM_PX)
         whole = [_contains(box, each) for _, each in seen]
-        if any(_overlap(outer, each) and not held for (_, each), held in zip(seen, whole, strict=True)):
+        if any(
+            _overlap(outer, each) and not held for (_, each), held in zip(seen, whole, strict=True)
+        ):
             return False
         inside = sum(whole)
         outside = len(seen) - inside
-        return inside >= _FEWEST_IN_FRAME and outside >= max(_FEWEST_OUTSIDE, _SHARE_OUTSIDE * inside)
+        return inside >= _FEWEST_IN_FRAME and outside >= max(
+            _FEWEST_OUTSIDE, _SHARE_OUTSIDE * inside
+        )
 
     box = random_box(rng, photo.shape[:2], _FRAME_SHARES, suits, tries=_FRAME_TRIES)
     marks = mark_each(photo, [box], [pen], rng, shapes=("box",)) if suits(box) else []
@@ -501,7 +503,11 @@ def _counted_pictures(drawn: DrawnScene, originals: Originals) -> "_CountedPictu
     marked = [drawn.folder / f"marked_{number}.jpg" for number in numbers]
     plural, pen = COUNTED[kind]["plural"], str(drawn.record["pen"])
     # People draw on photographs, not on rasters.
-    rule = "" if raster else f" Where a {pen} frame is drawn, only the {plural} inside it are asked for."
+    rule = (
+        ""
+        if raster
+        else f" Where a {pen} frame is drawn, only the {plural} inside it are asked for."
+    )
     shown = [
         drawn.folder / f"part_{number}.jpg" if picture["frame"] else path
         for number, path, picture in zip(numbers, photos, pictures, strict=True)
@@ -663,7 +669,10 @@ def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
 
 
 APPLES = SceneKind(
-    5, ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks", "drawn_apple_sample"), _draw_apples, _apple_subjects
+    5,
+    ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks", "drawn_apple_sample"),
+    _draw_apples,
+    _apple_subjects,
 )
 FRUIT_COUNTS = SceneKind(
     6, ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects
