@@ -46,7 +46,9 @@ _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
 _TELLING_MM = 6.5
 """Least distance of an outlined apple from the mean of its tree: more than a diameter may be wrong by."""
-_TREES_TRIED, _ALONE_TRIES = 4, 4
+_MOST_ROOM_PX = 7
+"""Largest distance of an outline from its apple."""
+_TREES_TRIED, _ALONE_TRIES = 6, 4
 """Trees drawn at most until one has an apple to outline, and single apples until leaves do not hide one."""
 
 
@@ -139,7 +141,9 @@ def _draw_sample(
                 tree = make_orchard(int(rng.integers(2**31)), difficulty, **kind)
             photo = np.array(tree.images["rgb"])
             telling = _telling(tree.truth["fruits"])
-            boxes = [grown(fruit["box"], int(rng.integers(3, 8))) for fruit in telling]
+            boxes = [
+                grown(fruit["box"], int(rng.integers(3, _MOST_ROOM_PX + 1))) for fruit in telling
+            ]
             if marks := mark_each(photo, boxes, [pen], rng):
                 truth = {"fruit": telling[marks[0]["place"]], "mark": marks[0]["truth"]}
                 truth["focal_px"] = tree.sidecar["fx_px"]
@@ -157,7 +161,10 @@ def _draw_sample(
 
 
 def _telling(fruits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the apples whose size differs clearly from the mean of their tree, those that differ most first."""
+    """Return apples beside no other whose size differs clearly from the mean of their tree, most different first.
+
+    Nobody outlines an apple of a cluster, where it is not clear which one is meant.
+    """
     measured = [fruit["diameter_mm"] for fruit in _measured(fruits)]
     usual_mm = float(np.mean(measured)) if measured else 0.0
     telling = [
@@ -165,6 +172,11 @@ def _telling(fruits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for fruit in fruits
         if fruit["visibility"] >= _MARKED_SEEN
         and abs(fruit["diameter_mm"] - usual_mm) >= _TELLING_MM
+        and not any(
+            _overlap(grown(fruit["box"], _MOST_ROOM_PX), other["box"])
+            for other in fruits
+            if other is not fruit
+        )
     ]
     return sorted(telling, key=lambda fruit: -abs(fruit["diameter_mm"] - usual_mm))
 
