@@ -42,6 +42,8 @@ _MARKED_SEEN = 0.75
 _LOOSE = (0.0, 0.16)
 """Margin of a box in words on each side, as a share of its fruit's width."""
 _APPLE_PENS = ("blue", "yellow", "magenta")
+_SAMPLE_PENS = ("blue", "yellow")
+"""Pens that outline the apple of a sample: nobody takes magenta for a red apple."""
 _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
 _TELLING_MM = 6.5
@@ -60,7 +62,7 @@ def _draw_apples(
     sizes = rng.uniform(56, 74) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
     skin = str(rng.choice(varieties_of("apple", difficulty)))
-    outlined, pen = float(rng.choice(SHARES_WITH_MARK)), str(rng.choice(_APPLE_PENS))
+    outlined, pen = float(rng.choice(SHARES_WITH_MARK)), str(rng.choice(_SAMPLE_PENS))
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
         stems = ("photo", "marked", "sample", "unmarked")
@@ -404,6 +406,8 @@ _PENS = ("blue", "magenta", "cyan")
 _BANDS = ("R", "G", "B", "NIR")
 _RASTER_OF = 5
 """Every fifth subject is made of rasters with near infrared instead of photographs."""
+_SHARES_FRAMED = (0.0, 1.0, 1.0)
+"""Shares of a scene's pictures that get a frame, if one fits: it does in two thirds of them."""
 _FRAME_TRIES, _FRAME_SHARES = 600, (0.3, 0.8)
 _FEWEST_IN_FRAME, _FEWEST_OUTSIDE, _SHARE_OUTSIDE = 2, 2, 0.25
 """Objects inside and outside a frame, and those outside as a share of those inside: the frame must matter."""
@@ -422,7 +426,7 @@ def _draw_counts(
     bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
     counts = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
     skin = None if kind == "wheat head" else str(rng.choice(varieties_of(kind, difficulty)))
-    framed, pen = float(rng.choice(SHARES_WITH_MARK)), str(rng.choice(_PENS))
+    framed, pen = float(rng.choice(_SHARES_FRAMED)), str(rng.choice(_PENS))
     suffix = ".tif" if is_raster else ".jpg"
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
