@@ -43,7 +43,7 @@ some have none.
 """
 MORE = {"embedded": {("rows", 1): 50}, "frontier": {}}
 """Scenes of a kind and difficulty that are drawn at least, so that answers to the only questions of a task differ."""
-TWINS = 0.18
+TWINS = 0.17
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 LISTED = 0.1
 """Largest share of these that the list of files tells apart; others need a look at a picture or a call."""
