@@ -29,18 +29,21 @@ import numpy as np
 from agrotools_build.templates.slot_draft import PLOT_MARGIN
 
 SHIPPED = Path(__file__).parent.parent / "src" / "agrotools_benchmarks" / "data"
-VERSIONS = {"embedded": "15", "frontier": "12"}
+VERSIONS = {"embedded": "16", "frontier": "13"}
 SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 56, "frontier": 20}
-TIMES = {"rows": 1.2, "pots": 2.4, "blocks": 2.4}
+TIMES = {
+    "rows": 1.2, "pots": 2.4, "blocks": 2.4, "apples": 1.4, "fruit_counts": 1.6, "leaf_lesions": 1.6
+}  # fmt: skip
 """Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn.
 
-What must be done with a pot or a block stands in its picture, not in the question: some have a box and some have none.
+What must be done with a pot, a block, fruit or a leaf stands in its picture, not in the question: some have a mark and
+some have none.
 """
 MORE = {"embedded": {("rows", 1): 50}, "frontier": {}}
 """Scenes of a kind and difficulty that are drawn at least, so that answers to the only questions of a task differ."""
-TWINS = 0.18
+TWINS = 0.17
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 LISTED = 0.1
 """Largest share of these that the list of files tells apart; others need a look at a picture or a call."""
@@ -49,15 +52,18 @@ ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
 CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark, at most one a wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 15, 2
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 17, 2
 MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
 COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
-PLANNED, MOST_PLANNED = 4.0, 0.5
-"""Weight of calls that the usual plan guesses in the cost of a choice, and the share of them that costs nothing."""
+PLANNED, MOST_PLANNED = 6.0, 0.5
+"""Weight of calls that the usual plan guesses in the cost of a choice, and the share of them that costs nothing.
+
+The usual plan is that of an answer form with its number of files, and that of a template.
+"""
 Features = tuple[str, str, str, int, str, str]
 """Template, task type, answer type, number of calls, reason of an unanswerable twin, entry of the knowledge base.
 
@@ -66,10 +72,19 @@ The last two are empty if there is none.
 
 
 class Plan(NamedTuple):
-    """What the prompt of a question shows, answer form and number of files, and the tools of its calls in order."""
+    """What the prompt of a question shows, and the tools of its calls in order.
+
+    ``prompt``: answer form and number of files; ``words``: the template, whose words anyone may know.
+    """
 
     prompt: tuple[str, int]
+    words: str
     tools: tuple[str, ...]
+
+    @property
+    def told(self) -> tuple[tuple[str, int] | str, ...]:
+        """What a plan may be guessed from."""
+        return self.prompt, self.words
 
 
 _DESCRIPTIONS = {
@@ -274,8 +289,8 @@ class _Cost:
         self._features, self._plans = features, plans
         self._row, self._copied, self._size = row, copied, size
         self._usual, self._ways = usual, ways
-        self._tools: dict[tuple[str, int], dict[int, Counter[str]]] = {
-            plan.prompt: defaultdict(Counter) for plan in plans
+        self._tools: dict[tuple[str, int] | str, dict[int, Counter[str]]] = {
+            told: defaultdict(Counter) for plan in plans for told in plan.told
         }
         self._members: dict[str, list[int]] = {template: [] for template in copied}
         self._counts: Counter[Any] = Counter()
@@ -288,8 +303,8 @@ class _Cost:
         """Replace a question by another one (-1: none), and return how much the cost grows."""
         swapped = [each for each in (old, new) if each >= 0]
         templates = {self._features[each][0] for each in swapped}
-        prompts = {self._plans[each].prompt for each in swapped}
-        before = self._total(templates) + self._planned(prompts)
+        told = {each for number in swapped for each in self._plans[number].told}
+        before = self._total(templates) + self._planned(told)
         for number, sign in ((old, -1), (new, 1)):
             if number >= 0:
                 template, *shares = self._features[number]
@@ -300,9 +315,10 @@ class _Cost:
                 )
                 change(self._row[number])
                 plan = self._plans[number]
-                for step, tool in enumerate(plan.tools):
-                    self._tools[plan.prompt][step][tool] += sign
-        return self._total(templates) + self._planned(prompts) - before
+                for told_by in plan.told:
+                    for step, tool in enumerate(plan.tools):
+                        self._tools[told_by][step][tool] += sign
+        return self._total(templates) + self._planned(told) - before
 
     def _total(self, templates: Iterable[str]) -> float:
         counts, wanted = self._counts, {**ANSWERS, **CALLS}
@@ -323,11 +339,11 @@ class _Cost:
         )
         return cost + sum(self._of_template(template) for template in templates)
 
-    def _planned(self, prompts: Iterable[tuple[str, int]]) -> float:
-        """Return the cost of calls that the most common tool of each step guesses in questions with these prompts."""
+    def _planned(self, told: Iterable[tuple[str, int] | str]) -> float:
+        """Return the cost of calls that the most common tool of each step guesses in questions told apart by this."""
         cost = 0.0
-        for prompt in prompts:
-            for tools in self._tools[prompt].values():
+        for each in told:
+            for tools in self._tools[each].values():
                 guessed, all_calls = max(tools.values()), tools.total()
                 cost += PLANNED * (guessed - MOST_PLANNED * all_calls)
         return cost
@@ -361,12 +377,12 @@ def _features(item: Any) -> Features:
 
 
 def plan_of(item: Any) -> Plan:
-    """Return what the prompt of a question shows, and its calls."""
+    """Return what the prompt and the words of a question show, and its calls."""
     from agrotools.agents.baselines.guess import form_key
 
     instance = item.instance
     tools = tuple(str(call.tool) for call in instance.calls)
-    return Plan((form_key(instance.slots), len(instance.files)), tools)
+    return Plan((form_key(instance.slots), len(instance.files)), item.question.template, tools)
 
 
 def _copied(items: Sequence[Any], *, shared: bool) -> Any:

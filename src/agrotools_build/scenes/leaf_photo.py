@@ -5,7 +5,7 @@ diseased pixels and paints them. A pixel counts as diseased if its tissue has lo
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -410,7 +410,7 @@ def make_leaf_photo(
     lesion: str | None = None,
     *,
     leaves: int = 1,
-    severity_pct: float | None = None,
+    severity_pct: float | Sequence[float] | None = None,
 ) -> Scene:
     """Draw a photograph of 640 x 480 px with one to three leaves of one crop. The same arguments give the same scene.
 
@@ -418,7 +418,8 @@ def make_leaf_photo(
         crop: one of :data:`BLADES`; None: drawn.
         lesion: one of :data:`KINDS`; None: drawn, one or two kinds.
         leaves: number of leaves side by side, at most :data:`MOST_LEAVES`.
-        severity_pct: approximate diseased share of each leaf, percent; None: drawn, sometimes 0.
+        severity_pct: approximate diseased share of each leaf, percent, or those of the leaves from left to right; None:
+            drawn, sometimes 0.
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3). ``masks``: ``classes`` uint8 (480, 640), 0 background, 1 healthy leaf,
@@ -442,7 +443,8 @@ def make_leaf_photo(
     for number in range(1, leaves + 1):
         blade = _placed(rng, crop, number, leaves, level.curl)
         surface = blade_colour(rng, blade, float(rng.uniform(*level.age)))
-        diseased = _infect(rng, level, blade, surface, kinds, severity_pct)
+        share = severity_pct[number - 1] if isinstance(severity_pct, Sequence) else severity_pct
+        diseased = _infect(rng, level, blade, surface, kinds, share)
         _lay(rng, light, blade, surface, sun, level)
         blade_window, window = overlap(blade.cover.shape, classes.shape, blade.x0, blade.y0)
         inside = blade.inside[blade_window]

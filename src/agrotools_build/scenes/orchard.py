@@ -484,11 +484,18 @@ def random_position(rng: Rng, view: View) -> tuple[float, float]:
     return float(rng.uniform(-0.04, 1.04) * columns), float(rng.uniform(-0.04, 1.04) * rows)
 
 
+_MANY_FRUITS = 4
+"""Fruits in a picture from which on each gets its share of the leaves near fruits."""
+
+
 def position_near_fruit(
     rng: Rng, view: View, hung: list[Fruit], over: float
 ) -> tuple[float, float]:
-    """Return the position of a leaf's stalk: near a fruit with probability ``over``, otherwise anywhere."""
-    if hung and rng.uniform() < over:
+    """Return the position of a leaf's stalk: near a fruit with probability ``over``, otherwise anywhere.
+
+    The probability is less where few fruits hang, so that a single one is not buried in leaves.
+    """
+    if hung and rng.uniform() < over * min(1.0, len(hung) / _MANY_FRUITS):
         fruit = hung[int(rng.integers(len(hung)))]
         turn = rng.uniform(0, 2 * np.pi)
         return fruit.centre_px[0] + 34 * math.cos(turn), fruit.centre_px[1] - 12 + 30 * math.sin(

@@ -72,6 +72,11 @@ def turn_of(seed: int, modes: Sequence[T]) -> T:
     return modes[(seed + seed // 4) % len(modes)]
 
 
+SHARES_WITH_MARK = (0.0, 1 / 3, 2 / 3, 1.0)
+"""Shares of a scene's pictures in which a mark says what is meant.
+
+Each share is equally likely, so that the words do not tell in how many pictures a mark must be found first.
+"""
 _NO_DATA = -9999.0
 _TOO_FAR = 65535
 _FULL_COLOUR = 0

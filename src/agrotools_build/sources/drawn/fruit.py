@@ -16,12 +16,13 @@ from agrotools.calling.result import round_significant
 from agrotools.core import Intrinsics, SampleFile
 from agrotools_build.area_truth import Region, halves
 from agrotools_build.references import PlannedCall, ref
-from agrotools_build.scenes.marks import Box, grown, mark_each
+from agrotools_build.scenes.marks import Box, grown, mark_each, random_box
 from agrotools_build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard, varieties_of
 from agrotools_build.scenes.scene import Difficulty, Scene
 from agrotools_build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools_build.scenes.wheat import make_wheat
 from agrotools_build.sources.drawn import (
+    SHARES_WITH_MARK,
     DrawnScene,
     Only,
     SceneKind,
@@ -41,8 +42,16 @@ _MARKED_SEEN = 0.75
 _LOOSE = (0.0, 0.16)
 """Margin of a box in words on each side, as a share of its fruit's width."""
 _APPLE_PENS = ("blue", "yellow", "magenta")
+_SAMPLE_PENS = ("blue", "yellow")
+"""Pens that outline the apple of a sample: nobody takes magenta for a red apple."""
 _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
+_TELLING_MM = 6.5
+"""Least distance of an outlined apple from the mean of its tree: more than a diameter may be wrong by."""
+_MOST_ROOM_PX = 7
+"""Largest distance of an outline from its apple."""
+_TREES_TRIED, _ALONE_TRIES = 6, 4
+"""Trees drawn at most until one has an apple to outline, and single apples until leaves do not hide one."""
 
 
 def _draw_apples(
@@ -53,12 +62,12 @@ def _draw_apples(
     sizes = rng.uniform(56, 74) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
     skin = str(rng.choice(varieties_of("apple", difficulty)))
+    outlined, pen = float(rng.choice(SHARES_WITH_MARK)), str(rng.choice(_SAMPLE_PENS))
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
-        if not any(
-            only(name)
-            for name in (f"photo_{number}.jpg", f"depth_{number}.png", f"marked_{number}.jpg")
-        ):
+        stems = ("photo", "marked", "sample", "unmarked")
+        names = [f"{stem}_{number}.jpg" for stem in stems]
+        if not any(map(only, [*names, f"depth_{number}.png", f"sample_depth_{number}.png"])):
             continue
         rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty, 1 + number])
         scene = make_orchard(
@@ -68,6 +77,14 @@ def _draw_apples(
         save_jpeg(folder / f"photo_{number}.jpg", photo)
         save_png(folder / f"depth_{number}.png", scene.images["depth"])
         fruits = list(scene.truth["fruits"])
+        sample = _draw_sample(
+            np.random.default_rng([seed, zlib.crc32(b"sample apples"), difficulty, 1 + number]),
+            scene, difficulty, outlined, pen, float(sizes[number]),
+        )  # fmt: skip
+        save_jpeg(folder / f"sample_{number}.jpg", sample.photo)
+        save_png(folder / f"sample_depth_{number}.png", sample.depth)
+        if sample.truth["mark"]:
+            save_jpeg(folder / f"unmarked_{number}.jpg", sample.unmarked)
         pens = [str(pen) for pen in rng.permutation(_APPLE_PENS)]
         pointed = [
             place for place, fruit in enumerate(fruits) if fruit["visibility"] >= _MARKED_SEEN
@@ -78,19 +95,92 @@ def _draw_apples(
             {**mark, "place": order[mark["place"]]} for mark in mark_each(photo, boxes, pens, rng)
         ]
         save_jpeg(folder / f"marked_{number}.jpg", photo)
-        for fruit in fruits:  # its width must not tell the diameter
-            margin = float(rng.uniform(*_LOOSE)) * (fruit["box"][2] - fruit["box"][0])
-            x0, y0, x1, y1 = grown(fruit["box"], round(margin))
-            fruit["loose"] = [
-                max(0, x0),
-                max(0, y0),
-                min(photo.shape[1], x1),
-                min(photo.shape[0], y1),
+        for fruit in fruits:
+            fruit["loose"] = _loose(rng, fruit["box"], photo)
+        picture = {
+            "fruits": fruits, "marks": marks, "focal_px": scene.sidecar["fx_px"],
+            "sample": sample.truth,
+        }  # fmt: skip
+        pictures.append(cast(JsonValue, picture))
+    return {"skin": skin, "pen": pen, "pictures": pictures}
+
+
+def _loose(rng: np.random.Generator, box: Sequence[int], photo: NDArray[np.uint8]) -> list[int]:
+    """Return the box of a fruit with a margin, because its width must not tell the diameter."""
+    x0, y0, x1, y1 = grown(box, round(float(rng.uniform(*_LOOSE)) * (box[2] - box[0])))
+    return [max(0, x0), max(0, y0), min(photo.shape[1], x1), min(photo.shape[0], y1)]
+
+
+@dataclass(frozen=True, eq=False)
+class _SampleApple:
+    """Picture and depth of the sample apple of a tree, and its ``truth``: fruit, mark if it has one, focal length.
+
+    ``unmarked``: the picture without the mark.
+    """
+
+    photo: NDArray[np.uint8]
+    unmarked: NDArray[np.uint8]
+    depth: NDArray[np.uint16]
+    truth: dict[str, Any]
+
+
+def _draw_sample(
+    rng: np.random.Generator,
+    tree: Scene,
+    difficulty: Difficulty,
+    outlined: float,
+    pen: str,
+    mean_mm: float,
+) -> _SampleApple:
+    """Return an apple that hangs alone or, with probability ``outlined``, is outlined among the others of ``tree``.
+
+    An outlined apple differs in size from the mean of its tree, so that the outline matters.
+    """
+    kind: dict[str, Any] = {"skin": tree.truth["skin"], "mean_mm": mean_mm}
+    if rng.uniform() < outlined:
+        for attempt in range(_TREES_TRIED):
+            if attempt:
+                tree = make_orchard(int(rng.integers(2**31)), difficulty, **kind)
+            photo = np.array(tree.images["rgb"])
+            telling = _telling(tree.truth["fruits"])
+            boxes = [
+                grown(fruit["box"], int(rng.integers(3, _MOST_ROOM_PX + 1))) for fruit in telling
             ]
-        pictures.append(
-            cast(JsonValue, {"fruits": fruits, "marks": marks, "focal_px": scene.sidecar["fx_px"]})
+            if marks := mark_each(photo, boxes, [pen], rng):
+                truth = {"fruit": telling[marks[0]["place"]], "mark": marks[0]["truth"]}
+                truth["focal_px"] = tree.sidecar["fx_px"]
+                return _SampleApple(photo, tree.images["rgb"], tree.images["depth"], truth)
+    scene, fruit = tree, tree.truth["fruits"][0]
+    for _ in range(_ALONE_TRIES):
+        scene = make_orchard(int(rng.integers(2**31)), difficulty, fruits=1, **kind)
+        fruit = scene.truth["fruits"][0]
+        if fruit["visibility"] >= _MARKED_SEEN:
+            break
+    photo = np.array(scene.images["rgb"])
+    truth = {"fruit": {**fruit, "loose": _loose(rng, fruit["box"], photo)}, "mark": None}
+    truth["focal_px"] = scene.sidecar["fx_px"]
+    return _SampleApple(photo, photo, scene.images["depth"], truth)
+
+
+def _telling(fruits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return apples beside no other whose size differs clearly from the mean of their tree, most different first.
+
+    Nobody outlines an apple of a cluster, where it is not clear which one is meant.
+    """
+    measured = [fruit["diameter_mm"] for fruit in _measured(fruits)]
+    usual_mm = float(np.mean(measured)) if measured else 0.0
+    telling = [
+        fruit
+        for fruit in fruits
+        if fruit["visibility"] >= _MARKED_SEEN
+        and abs(fruit["diameter_mm"] - usual_mm) >= _TELLING_MM
+        and not any(
+            _overlap(grown(fruit["box"], _MOST_ROOM_PX), other["box"])
+            for other in fruits
+            if other is not fruit
         )
-    return {"skin": skin, "pictures": pictures}
+    ]
+    return sorted(telling, key=lambda fruit: -abs(fruit["diameter_mm"] - usual_mm))
 
 
 def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
@@ -121,13 +211,29 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def marked(picture: Mapping[str, Any], index: int, place: int) -> Thing:
         return _marked_apple(picture, picture["marks"][index], 1, place)
 
+    samples = [
+        _sample_apple_files(drawn, originals, number, one["sample"])
+        for number, one in enumerate(pictures)
+        if one["sample"]["fruit"]["visibility"] >= _MARKED_SEEN
+    ]
+
+    def sample_apple(index: int, place: int) -> Thing:
+        return _sample_thing(samples[index], place, str(drawn.record["pen"]))
+
     # One fruit in each of several pictures, marked in a colour that is used once per picture.
     with_marks = [picture for picture in pictures if picture["marks"]]
 
     def marked_in_its_row(index: int, place: int) -> Thing:
         return _marked_apple(with_marks[index], with_marks[index]["marks"][0], place, place)
 
-    subjects: list[Subject] = []
+    subjects = [
+        replace(
+            drawn.subject("samples", len(samples), sample_apple, "sample_apple"),
+            instead={
+                "unmarked": {one["sample"].path: one["unmarked"] for one in samples if one["mark"]}
+            },
+        )
+    ]
     if drawn.record["skin"] in _COLOURFUL and all(
         _measured(picture["fruits"]) for picture in pictures
     ):
@@ -148,6 +254,54 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
             drawn.subject("marked-rows", len(with_marks), marked_in_its_row, "marked_apple_row")
         )
     return subjects
+
+
+def _sample_apple_files(
+    drawn: DrawnScene, originals: Originals, number: int, sample: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the files of a sample apple beside its truth; ``unmarked``: the same picture without the outline."""
+    note = (
+        "Apple tree, daylight. The sample apple is the only one in view or, where there are several, the one outlined "
+        f"in {drawn.record['pen']}."
+    )
+    photo, unmarked = (
+        originals.file(drawn.folder / f"{stem}_{number}.jpg", note=note)
+        for stem in ("sample", "unmarked" if sample["mark"] else "sample")
+    )
+    middle = {"cx_px": (photo.width_px or 0) / 2, "cy_px": (photo.height_px or 0) / 2}
+    focal_px = sample["focal_px"]
+    camera = {"intrinsics": Intrinsics(fx_px=focal_px, fy_px=focal_px, **middle)}
+    return {
+        **sample,
+        "sample": photo.model_copy(update=camera),
+        "unmarked": unmarked.model_copy(update=camera),
+        "depth": originals.file(
+            drawn.folder / f"sample_depth_{number}.png",
+            kind="depth",
+            depth_unit_mm=1.0,
+            note="Depth registered to the picture.",
+        ),
+    }
+
+
+def _sample_thing(sample: Mapping[str, Any], place: int, pen: str) -> Thing:
+    """Return the sample apple of a tree, found by its outline where there is one."""
+    thing = _sized(sample, "sample", place, [sample["fruit"]])
+    file = thing.files[0].name
+    if mark := sample["mark"]:
+        return replace(
+            thing,
+            arguments={**thing.arguments, "boxes": [ref(0, "crop_box")]},
+            thought=f"Now the diameter of the apple inside the {pen} outline in {file}.",
+            before=(find_mark(file, pen, mark),),
+        )
+    box = [*sample["fruit"]["loose"]]
+    filled = f"({', '.join(map(str, box))})"
+    return replace(
+        thing,
+        arguments={**thing.arguments, "boxes": [box]},
+        thought=f"I need the diameter of the only apple in {file}, which fills {filled}.",
+    )
 
 
 def _other_tree(
@@ -252,6 +406,13 @@ _PENS = ("blue", "magenta", "cyan")
 _BANDS = ("R", "G", "B", "NIR")
 _RASTER_OF = 5
 """Every fifth subject is made of rasters with near infrared instead of photographs."""
+_SHARES_FRAMED = (0.0, 1.0, 1.0)
+"""Shares of a scene's pictures that get a frame, if one fits: it does in two thirds of them."""
+_FRAME_TRIES, _FRAME_SHARES = 600, (0.3, 0.8)
+_FEWEST_IN_FRAME, _FEWEST_OUTSIDE, _SHARE_OUTSIDE = 2, 2, 0.25
+"""Objects inside and outside a frame, and those outside as a share of those inside: the frame must matter."""
+_STROKE_ROOM_PX = 9
+"""Distance from the inside of a frame within which no object may be cut: its stroke and some pixels."""
 
 
 def _draw_counts(
@@ -265,10 +426,12 @@ def _draw_counts(
     bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
     counts = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
     skin = None if kind == "wheat head" else str(rng.choice(varieties_of(kind, difficulty)))
+    framed, pen = float(rng.choice(_SHARES_FRAMED)), str(rng.choice(_PENS))
     suffix = ".tif" if is_raster else ".jpg"
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
-        if not (only(f"photo_{number}{suffix}") or only(f"marked_{number}.jpg")):
+        names = (f"photo_{number}{suffix}", f"marked_{number}.jpg", f"part_{number}.jpg")
+        if not any(map(only, names)):
             continue
         rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty, 1 + number])
         scene_seed = int(rng.integers(2**31))
@@ -284,12 +447,47 @@ def _draw_counts(
             (folder / f"photo_{number}.tif").write_bytes(geotiff_of(bands, _BANDS))
         else:
             save_jpeg(folder / f"photo_{number}.jpg", photo)
+        seen, part = _seen(scene), np.array(photo)
+        frame: dict[str, Any] | None = None
+        if not is_raster and rng.uniform() < framed:
+            frame = _draw_frame(rng, part, seen, pen)
+        if frame:
+            save_jpeg(folder / f"part_{number}.jpg", part)
         pens = [str(pen) for pen in rng.permutation(_PENS)[:2]]
         marks = mark_each(photo, _frames(rng, photo), pens, rng, shapes=("box",))
         save_jpeg(folder / f"marked_{number}.jpg", photo)
-        facts = {"seen": _seen(scene), "marks": marks, "area_m2": scene.truth.get("area_m2")}
+        facts = {
+            "seen": seen, "marks": marks, "frame": frame, "area_m2": scene.truth.get("area_m2")
+        }  # fmt: skip
         pictures.append(cast(JsonValue, facts))
-    return {"kind": kind, "suffix": suffix, "pictures": pictures}
+    return {"kind": kind, "suffix": suffix, "pen": pen, "pictures": pictures}
+
+
+def _draw_frame(
+    rng: np.random.Generator, photo: NDArray[np.uint8], seen: "_Seen", pen: str
+) -> dict[str, Any] | None:
+    """Draw a frame that cuts no object and leaves many outside, and return its perfect result; None if none fits."""
+
+    def suits(box: Box) -> bool:
+        outer = grown(box, _STROKE_ROOM_PX)
+        whole = [_contains(box, each) for _, each in seen]
+        if any(
+            _overlap(outer, each) and not held for (_, each), held in zip(seen, whole, strict=True)
+        ):
+            return False
+        inside = sum(whole)
+        outside = len(seen) - inside
+        return inside >= _FEWEST_IN_FRAME and outside >= max(
+            _FEWEST_OUTSIDE, _SHARE_OUTSIDE * inside
+        )
+
+    box = random_box(rng, photo.shape[:2], _FRAME_SHARES, suits, tries=_FRAME_TRIES)
+    marks = mark_each(photo, [box], [pen], rng, shapes=("box",)) if suits(box) else []
+    return marks[0]["truth"] if marks else None
+
+
+def _contains(box: Sequence[int], other: Sequence[int]) -> bool:
+    return box[0] <= other[0] and box[1] <= other[1] and other[2] <= box[2] and other[3] <= box[3]
 
 
 def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
@@ -299,7 +497,7 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     subject = partial(drawn.subject, variant=counts.kind)
     subjects = [subject("pictures", number_of_pictures, counts.whole, "fruit_picture")]
     if counts.kind == "wheat head":
-        subjects.append(subject("ears", number_of_pictures, counts.whole, "ear_picture"))
+        subjects.append(subject("ears", number_of_pictures, counts.plain, "ear_picture"))
     for number, picture in enumerate(counts.pictures):
         for parts in _clean_halves(counts.files[number], picture["seen"]):
             first_name = parts[0][0]
@@ -319,9 +517,22 @@ def _counted_pictures(drawn: DrawnScene, originals: Originals) -> "_CountedPictu
     numbers = range(len(pictures))
     photos = [drawn.folder / f"photo_{number}{suffix}" for number in numbers]
     marked = [drawn.folder / f"marked_{number}.jpg" for number in numbers]
+    plural, pen = COUNTED[kind]["plural"], str(drawn.record["pen"])
+    # People draw on photographs, not on rasters.
+    rule = (
+        ""
+        if raster
+        else f" Where a {pen} frame is drawn, only the {plural} inside it are asked for."
+    )
+    shown = [
+        drawn.folder / f"part_{number}.jpg" if picture["frame"] else path
+        for number, path, picture in zip(numbers, photos, pictures, strict=True)
+    ]
     return _CountedPictures(
         kind=kind,
+        pen=pen,
         pictures=pictures,
+        shown_files=[originals.file(path, note=note + rule, **raster) for path in shown],
         files=[originals.file(path, note=note, **raster) for path in photos],
         marked_files=[originals.file(path, note=note) for path in marked],
     )
@@ -346,14 +557,17 @@ def _clean_halves(file: SampleFile, seen: Sequence[tuple[object, Sequence[int]]]
 class _CountedPictures:
     """Pictures of one kind of plant, and what is counted in them.
 
-    ``pictures``: truth of each: ``seen`` (centre and box of each visible object), ``marks`` and ``area_m2``.
-    ``files``, ``marked_files``: the pictures plain and with marks.
+    ``pictures``: truth of each: ``seen`` (centre and box of each visible object), ``marks``, ``frame`` and ``area_m2``.
+    ``files``, ``marked_files``: the pictures plain and with marks; ``shown_files``: some of them with a frame in the
+    colour ``pen``.
     """
 
     kind: str
+    pen: str
     pictures: Sequence[Mapping[str, Any]]
     files: Sequence[SampleFile]
     marked_files: Sequence[SampleFile]
+    shown_files: Sequence[SampleFile]
 
     @property
     def plural(self) -> str:
@@ -361,7 +575,23 @@ class _CountedPictures:
         return COUNTED[self.kind]["plural"]
 
     def whole(self, number: int, place: int) -> Thing:
-        """Return a whole picture."""
+        """Return a picture, or the part of it inside the frame if it has one."""
+        file, picture = named(self.shown_files[number], "image", place), self.pictures[number]
+        frame = picture["frame"]
+        if frame is None:
+            thought = f"I need to know how many {self.plural} there are in {file.name}."
+            return self._thing(file, len(picture["seen"]), thought, {})
+        return self._thing(
+            file,
+            _inside(picture["seen"], frame["crop_box"]),
+            f"Now the {self.plural} inside the {self.pen} frame in {file.name}.",
+            {},
+            before=(find_mark(file.name, self.pen, frame),),
+            region=ref(0, "crop_box"),
+        )
+
+    def plain(self, number: int, place: int) -> Thing:
+        """Return a whole picture without a frame."""
         file, picture = named(self.files[number], "image", place), self.pictures[number]
         words = {"area": f"{picture['area_m2']:.3f}"} if picture["area_m2"] else {}
         thought = f"I need to know how many {self.plural} there are in {file.name}."
@@ -422,6 +652,10 @@ class _CountedPictures:
         )
 
 
+_Seen = Sequence[tuple[Sequence[float], Sequence[int]]]
+"""Centre and box of each visible object."""
+
+
 def _inside(seen: Sequence[tuple[Sequence[float], object]], box: Sequence[int]) -> int:
     return sum(box[0] <= x < box[2] and box[1] <= y < box[3] for (x, y), _ in seen)
 
@@ -451,7 +685,10 @@ def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
 
 
 APPLES = SceneKind(
-    5, ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects
+    5,
+    ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks", "drawn_apple_sample"),
+    _draw_apples,
+    _apple_subjects,
 )
 FRUIT_COUNTS = SceneKind(
     6, ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects

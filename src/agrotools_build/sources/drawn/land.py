@@ -32,6 +32,7 @@ from agrotools_build.scenes.ponds import make_pond_pair
 from agrotools_build.scenes.scene import Difficulty, Scene, save_picture
 from agrotools_build.scenes.stands import BlockKind, make_block, make_tract
 from agrotools_build.sources.drawn import (
+    SHARES_WITH_MARK,
     DrawnScene,
     Only,
     SceneKind,
@@ -61,6 +62,9 @@ _BLOCK_NOTE = (
     "Trees from straight above. "
     "A tree counts if its centre is in the picture and, where a box is drawn, in the box."
 )
+_PLOT_RULE = "Where a plot is outlined in the picture, only that plot is meant."
+_PLOT_SHARES, _PLOT_TRIES, _TELLING_PCT = (0.3, 0.6), 200, 4.0
+"""Sides of an outlined plot as shares of the picture's, boxes tried, and least difference of its cover, points."""
 
 
 def _draw_blocks(
@@ -158,40 +162,92 @@ def _counted(facts: dict[str, Any], region: Region | None) -> dict[str, Any]:
 def _draw_tracts(
     seed: int, difficulty: Difficulty, folder: Path, only: Only
 ) -> dict[str, JsonValue]:
-    """Draw the heights of tracts. ``record["tracts"]``: file and perfect result of each."""
+    """Draw pictures and heights of tracts. ``record["tracts"]``: files, mark, and perfect result of each."""
+    rng = np.random.default_rng([seed, difficulty, 72])
+    outlined = float(rng.choice(SHARES_WITH_MARK))
     tracts: list[JsonValue] = []
     for number in range(4):
-        name = f"heights_{number}.tif"
-        if not only(name):
+        name, picture_name = f"heights_{number}.tif", f"picture_{number}.jpg"
+        if not (only(name) or only(picture_name)):
             continue
+        rng = np.random.default_rng([seed, difficulty, 72, 1 + number])
         scene = make_tract(16 * seed + number, difficulty)
         known, gsd_m = scene.masks["heights"], float(scene.sidecar["gsd_m"])
         save_heights(folder / name, scene.images["chm"], gsd_m)
-        canopy = known[known >= BREAK_M].astype(np.float64)
-        truth = height_truth(known, None, gsd_m)
-        truth["mean_canopy_m"] = round_significant(float(canopy.mean()), _DIGITS)
+        picture = scene.images["rgb"]
+        mark: dict[str, Any] | None = None
+        if rng.uniform() < outlined and (plot := _telling_plot(rng, known, gsd_m)):
+            picture, mark = marked(rng, picture, plot, "box", draw_colour(rng))
+        save_picture(folder / picture_name, picture, int(rng.integers(90, 96)))
+        region = mark["regions"][0]["inner_box"] if mark else None
         tracts.append(
             {
                 "heights": name,
+                "picture": picture_name,
+                "mark": mark,
                 "gsd_m": gsd_m,
                 "size": [known.shape[1], known.shape[0]],
-                "truth": truth,
+                "truth": _tract_truth(known, region, gsd_m),
             }
         )
     return {"tracts": tracts}
 
 
+def _tract_truth(known: NDArray[np.float32], region: Region | None, gsd_m: float) -> dict[str, Any]:
+    truth = height_truth(known, region, gsd_m)
+    inside = cut_out(known, region)
+    canopy = inside[inside >= BREAK_M].astype(np.float64)
+    truth["mean_canopy_m"] = round_significant(float(canopy.mean()), _DIGITS)
+    return truth
+
+
+def _telling_plot(rng: np.random.Generator, known: NDArray[np.float32], gsd_m: float) -> Box | None:
+    """Return a box whose canopy height and cover clearly differ from those of the tract; None if there is none."""
+    whole = _tract_truth(known, None, gsd_m)
+
+    def suits(box: Box) -> bool:
+        inside = cut_out(known, box)
+        if not 0.05 < float((inside >= BREAK_M).mean()) < 1:
+            return False
+        truth = _tract_truth(known, box, gsd_m)
+        higher_m = abs(truth["mean_canopy_m"] - whole["mean_canopy_m"])
+        denser_pct = abs(truth["cover_pct"] - whole["cover_pct"])
+        return higher_m >= max(0.7, 0.14 * truth["mean_canopy_m"]) and denser_pct >= _TELLING_PCT
+
+    box = random_box(rng, known.shape, _PLOT_SHARES, suits, tries=_PLOT_TRIES)
+    return box if suits(box) else None
+
+
 def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subject of a scene. Only heights are shown, because the answers cannot be seen in a picture."""
+    """Return the subject of a scene. The answers cannot be seen in the picture, which may outline a plot."""
     tracts = cast("list[dict[str, Any]]", drawn.record["tracts"])
-    note = "Heights above ground, one band, metres."
+    note = (
+        f"Heights above ground, one band, metres, of the picture of the same number. {_PLOT_RULE}"
+    )
     models = [
         originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note)
         for one in tracts
     ]
+    pictures = [
+        originals.file(
+            drawn.folder / one["picture"],
+            gsd_m=one["gsd_m"],
+            note=f"Woodland from straight above. {_PLOT_RULE}",
+        )
+        for one in tracts
+    ]
 
     def tract(index: int, number: int) -> Thing:
-        return heights_thing(named(models[index], "heights", number), tracts[index]["truth"])
+        heights, picture = (
+            named(models[index], "heights", number),
+            named(pictures[index], "image", number),
+        )
+        thing = replace(heights_thing(heights, tracts[index]["truth"]), files=(picture, heights))
+        if (mark := tracts[index]["mark"]) is None:
+            return thing
+        question = f"where the outlined plot in {picture.name} lies"
+        thought = f"Now the heights of that plot in {heights.name}."
+        return measured_in_mark(thing, picture.name, mark, question, thought)
 
     return [drawn.subject("tract", len(tracts), tract, "tract")]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.calling.result import round_significant
@@ -23,6 +24,7 @@ from agrotools_build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools_build.scenes.scene import Difficulty
 from agrotools_build.sources.drawn import (
     INSIDE,
+    SHARES_WITH_MARK,
     DrawnScene,
     Only,
     SceneKind,
@@ -37,6 +39,8 @@ from agrotools_tools.lesions.result import GradeScale, grade_of
 
 PICTURES = 4
 _PENS = ("blue", "magenta", "cyan")
+_LEAST_HEALTHIER_PCT = 8.0
+"""Diseased share from which another leaf can be clearly healthier."""
 
 
 DISEASES: Sequence[Mapping[str, str]] = TABLES["diseases"]
@@ -53,16 +57,19 @@ def _draw_leaves(
     # The largest rise may be at any visit.
     rises = np.array([2.5, *rng.permutation([5.0, 7.0, 9.0])]) * rng.uniform(0.5, 1.7)
     shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * rises)
+    with_others, pen = float(rng.choice(SHARES_WITH_MARK)), str(rng.choice(_PENS))
     pictures: list[JsonValue] = []
     for number, share in enumerate(shares):
-        if not only(f"leaf_{number}.jpg"):
+        if not (only(f"leaf_{number}.jpg") or only(f"unmarked_{number}.jpg")):
             continue
         rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty, 1 + number])
-        scene = make_leaf_photo(
-            int(rng.integers(2**31)), difficulty, crop, lesion, severity_pct=float(share)
+        pictured, photo, unmarked = _draw_leaf(
+            rng, difficulty, (crop, lesion), float(share), with_others, pen
         )
-        save_jpeg(folder / f"leaf_{number}.jpg", scene.images["rgb"])
-        pictures.append({"leaf": scene.truth["leaves"][0], "ground": scene.truth["ground"]})
+        save_jpeg(folder / f"leaf_{number}.jpg", photo)
+        if pictured["mark"]:
+            save_jpeg(folder / f"unmarked_{number}.jpg", unmarked)
+        pictures.append(pictured)
     boards: list[JsonValue] = []
     for number, count in enumerate((MOST_LEAVES, 2)):
         if not only(f"board_{number}.jpg"):
@@ -76,7 +83,44 @@ def _draw_leaves(
         )
         save_jpeg(folder / f"board_{number}.jpg", photo)
         boards.append({"leaves": leaves, "marks": marks, "ground": scene.truth["ground"]})
-    return {"told": place, "pictures": pictures, "boards": boards}
+    return {"told": place, "pen": pen, "pictures": pictures, "boards": boards}
+
+
+def _draw_leaf(
+    rng: np.random.Generator,
+    difficulty: Difficulty,
+    kind: tuple[str, str],
+    share_pct: float,
+    with_others: float,
+    pen: str,
+) -> tuple[dict[str, Any], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Draw a leaf of a crop and lesion, or, with probability ``with_others``, several leaves of which one is framed.
+
+    The other leaves are clearly healthier or sicker than the framed one, so that the frame matters. Returns the truth
+    of the leaf, the photograph, and the photograph without the frame.
+    """
+    seed = int(rng.integers(2**31))
+    if rng.uniform() < with_others:
+        count = int(rng.integers(2, MOST_LEAVES + 1))
+        meant = int(rng.integers(count))
+        shares = [_unlike(rng, share_pct) for _ in range(count)]
+        shares[meant] = share_pct
+        scene = make_leaf_photo(seed, difficulty, *kind, leaves=count, severity_pct=shares)
+        photo, leaf = np.array(scene.images["rgb"]), scene.truth["leaves"][meant]
+        box = grown(leaf["box"], int(rng.integers(4, 8)))
+        if marks := mark_each(photo, [box], [pen], rng, shapes=("box",)):
+            truth = {"leaf": leaf, "ground": scene.truth["ground"], "mark": marks[0]["truth"]}
+            return truth, photo, scene.images["rgb"]
+    scene = make_leaf_photo(seed, difficulty, *kind, severity_pct=share_pct)
+    truth = {"leaf": scene.truth["leaves"][0], "ground": scene.truth["ground"], "mark": None}
+    return truth, scene.images["rgb"], scene.images["rgb"]
+
+
+def _unlike(rng: np.random.Generator, share_pct: float) -> float:
+    """Return a diseased share that no one takes for ``share_pct``: at most 0.35 of it, or 8 points and 1.6 times it."""
+    if share_pct >= _LEAST_HEALTHIER_PCT and rng.uniform() < 0.5:
+        return share_pct * float(rng.uniform(0.1, 0.35))
+    return max(share_pct + 8.0, 1.6 * share_pct) + float(rng.uniform(0.0, 8.0))
 
 
 def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
@@ -85,10 +129,17 @@ def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     boards = cast("list[dict[str, Any]]", drawn.record["boards"])
     note = f"{disease['crop'].capitalize()} leaf, detached."
+    pen = str(drawn.record["pen"])
+    rule = f"{note} Where there are several leaves, the one framed in {pen} is meant."
     files = [
-        originals.file(drawn.folder / f"leaf_{number}.jpg", note=note)
+        originals.file(drawn.folder / f"leaf_{number}.jpg", note=rule)
         for number in range(len(pictures))
     ]
+    unmarked = {
+        file.path: originals.file(drawn.folder / f"unmarked_{number}.jpg", note=rule)
+        for number, (file, picture) in enumerate(zip(files, pictures, strict=True))
+        if picture["mark"]
+    }
     sheets = [
         originals.file(drawn.folder / f"board_{number}.jpg", note=note)
         for number in range(len(boards))
@@ -108,9 +159,13 @@ def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
             file, "analyze_lesions", _result(leaf, scale), thought, disease, **mode, **more
         )
 
-    def alone(index: int, place: int, scale: GradeScale = "percent", **more: str) -> Thing:
+    def alone(index: int, place: int, scale: GradeScale = "percent", **more: Any) -> Thing:
         file, picture = named(files[index], "image", place), pictures[index]
         thought = f"I need to know how much of the leaf in {file.name} is diseased."
+        if picture["mark"]:
+            thought = f"Now the diseased share of the leaf inside the {pen} frame in {file.name}."
+            look = find_mark(file.name, pen, picture["mark"])
+            more |= {"before": (look,), "region": ref(0, "crop_box")}
         return analysed(file, picture["leaf"], picture["ground"], thought, scale, **more)
 
     def in_mark(number: int, index: int, _: int) -> Thing:
@@ -127,12 +182,14 @@ def _leaf_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
     subject = partial(drawn.subject, variant=disease["lesion"])
-    return [
+    graded = partial(alone, scale="0-4", grade_scale="0-4")
+    leaves = [
         subject("leaves", len(pictures), alone, "drawn_leaf"),
         subject("cases", len(pictures), alone, "told_leaf"),
-        subject(
-            "graded", len(pictures), partial(alone, scale="0-4", grade_scale="0-4"), "graded_leaf"
-        ),
+        subject("graded", len(pictures), graded, "graded_leaf"),
+    ]
+    return [
+        *(replace(each, instead={"unmarked": unmarked}) for each in leaves),
         *(
             subject(f"board-{number}", len(board["marks"]), partial(in_mark, number), "marked_leaf")
             for number, board in enumerate(boards)
@@ -158,11 +215,6 @@ LEAF_LESIONS = SceneKind(
 
 
 _WEEKS = 4
-_WITH_OTHER = (0.0, 1 / 3, 2 / 3, 1.0)
-"""Shares of a scene's pictures with another plant beside the one that is asked about.
-
-Each share is equally likely, so that the words do not tell in how many pictures an outline must be found first.
-"""
 _LEAST_CM = 2.5
 """Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
@@ -187,7 +239,7 @@ def _draw_pots(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> d
     week = int(rng.integers(5, 9))
     others = [max(_LEAST_CM, draw_growth(rng).height_cm(week)) for _ in range(_WEEKS)]
     close = sorted(others)[-int(rng.integers(1, 3))] * rng.uniform(0.99, 1.01)
-    with_other = float(rng.choice(_WITH_OTHER))
+    with_other = float(rng.choice(SHARES_WITH_MARK))
 
     def pot(number: int, height: float) -> dict[str, JsonValue]:
         names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", "bare")}

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.calling.result import round_significant
+from agrotools.core import SampleFile
 from agrotools_build.area_truth import AreaTruth, Region, count_area
-from agrotools_build.scenes.marks import outlined
+from agrotools_build.scenes.marks import outlined, random_box
 from agrotools_build.scenes.rows import (
     BANDS,
     CLASSES,
@@ -22,9 +23,10 @@ from agrotools_build.scenes.rows import (
     make_scene,
     surveyed,
 )
-from agrotools_build.scenes.scene import Difficulty
+from agrotools_build.scenes.scene import Box, Difficulty
 from agrotools_build.sources.drawn import (
     INSIDE,
+    SHARES_WITH_MARK,
     DrawnScene,
     Only,
     SceneKind,
@@ -50,8 +52,10 @@ _WEED_PCT = (2.0, 36.0)
 _OPEN_PCT = 35.0
 """Plant cover in percent below which soil shows between the plants everywhere; above it a stand is dense."""
 _SHOWN_COMPOSITES = 4
+_PLOT_SHARES, _PLOT_TRIES = (0.3, 0.6), 200
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
+_PLOT_NOTE = f"{_PHOTO_NOTE} Where a red box is drawn, only the part inside it is asked for."
 _RASTER_NOTE = (
     "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
 )
@@ -67,6 +71,8 @@ View = Literal["photo", "bands"]
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw two fields, each as photo, photo with a red box, and raster with surveyed squares and ranked bands."""
     rng = np.random.default_rng([seed, difficulty])
+    of_plots = np.random.default_rng([seed, difficulty, 19])
+    boxed, sign = float(of_plots.choice(SHARES_WITH_MARK)), float(of_plots.choice([-1.0, 1.0]))
     fields: list[JsonValue] = []
     for number in range(_FIELDS):
         # From clean to overgrown fields, so that no cover is typical.
@@ -79,13 +85,19 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         photo, with_box, map_of_squares, raster = names = (
             f"photo_{number}.jpg", f"marked_{number}.jpg", f"squares_{number}.png", f"bands_{number}.tif",
         )  # fmt: skip
-        if not any(map(only, names)):
+        plot = f"plot_{number}.jpg"
+        if not any(map(only, (*names, plot))):
             continue
         scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
         gsd_m = float(scene.sidecar["gsd_m"])
         marked, box = outlined(scene.images["rgb"], (x0, y0, x0 + width, y0 + height))
         squares = surveyed(classes, np.random.default_rng([seed, difficulty, number]))
+        of_plot = np.random.default_rng([seed, difficulty, 19, number])
+        plot_box = _telling_box(of_plot, classes, sign) if of_plot.uniform() < boxed else None
+        if plot_box:
+            with_plot, plot_box = outlined(scene.images["rgb"], plot_box)
+            save_jpeg(folder / plot, with_plot, 93, full_colour=True)
         save_jpeg(folder / photo, scene.images["rgb"], 93, full_colour=True)
         save_jpeg(folder / with_box, marked, 93, full_colour=True)
         save_png(folder / map_of_squares, squares)
@@ -93,13 +105,34 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
             save_raster(folder / raster, scene.images["bands"], BANDS, gsd_m, number)
         if all(map(only, names)):
             save_png(folder / f"classes_{number}.png", classes)
-            fields.append(
-                {"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], squares)}
-            )
+            facts: dict[str, Any] = {
+                "gsd_m": gsd_m,
+                "box": [*box],
+                "plot": plot_box,
+                "bands": _ranking(scene.images["bands"], squares),
+            }
+            fields.append(facts)
     composites = (
         _shown_composites(cast("Any", fields[0])["bands"], rng) if len(fields) == _FIELDS else []
     )
     return {"fields": fields, "composites": [[*bands] for bands in composites]}
+
+
+def _telling_box(rng: np.random.Generator, classes: NDArray[np.uint8], sign: float) -> Box | None:
+    """Return a box whose plant cover is clearly larger (``sign`` 1) or smaller (-1) than that of the whole field.
+
+    The mean of two fields, one of them without a box, must differ by more than the answer may. None if there is none.
+    """
+    plants = classes > 0
+
+    def cover_pct(box: Box) -> float:
+        return 100.0 * float(plants[box[1] : box[3], box[0] : box[2]].mean())
+
+    whole_pct = 100.0 * float(plants.mean())
+    boxes = [random_box(rng, classes.shape, _PLOT_SHARES) for _ in range(_PLOT_TRIES)]
+    best = max(boxes, key=lambda box: sign * cover_pct(box))
+    least = 2.2 * max(2.0, 0.12 * cover_pct(best))
+    return best if sign * (cover_pct(best) - whole_pct) >= least else None
 
 
 def _shown_composites(
@@ -141,7 +174,10 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return ``field``, ``row_part`` (inside a red box, open and dense apart) and ``composite`` (three bands each)."""
+    """Return ``field``, ``row_part`` (inside a red box, open and dense apart), ``row_plot`` and ``composite``.
+
+    ``row_plot`` is a field, or the part inside the red box where there is one; ``composite`` has three bands each.
+    """
     record = cast("dict[str, Any]", drawn.record)
     view: View = turn_of(drawn.seed, ("photo", "bands"))
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
@@ -183,6 +219,12 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
                 [field.box for field in fields],
             )
         ),
+        *alike(
+            "plot",
+            "row_plot",
+            lambda index, place: fields[index].plot(place),
+            [field.plot_box for field in fields],
+        ),
         drawn.subject(
             "composites",
             len(composites),
@@ -200,10 +242,13 @@ class _Field:
     ) -> None:
         self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
         self.box: Region = item["box"]
+        self.plot_box: Region | None = item["plot"]
         self._classes = folder / f"classes_{number}.png"
         size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
         self.marked = originals.file(folder / f"marked_{number}.jpg", note=_PHOTO_NOTE, **size)
+        shown = folder / (f"plot_{number}.jpg" if self.plot_box else f"photo_{number}.jpg")
+        self.plot_photo = originals.file(shown, note=_PLOT_NOTE, **size)
         self.raster = originals.file(
             folder / f"bands_{number}.tif",
             kind="raster",
@@ -251,16 +296,25 @@ class _Field:
             called=called,
         )
 
+    def plot(self, place: int) -> Thing:
+        photo = named(self.plot_photo, "image", place)
+        if self.plot_box:
+            return self._boxed(photo, self.plot_box)
+        thought = f"I need the areas of crop, weeds and soil in {photo.name}."
+        return photo_thing(photo, MEASURE, self.area(None).as_result(self.gsd_m), thought)
+
     def part(self, place: int) -> Thing:
-        photo = named(self.marked, "image", place)
-        truth = self.area(self.box).as_result(self.gsd_m)
+        return self._boxed(named(self.marked, "image", place), self.box)
+
+    def _boxed(self, photo: SampleFile, box: Region) -> Thing:
+        truth = self.area(box).as_result(self.gsd_m)
         thought = f"Now I need the areas of crop, weeds and soil inside the box in {photo.name}."
         return photo_thing(
             photo,
             MEASURE,
             truth,
             thought,
-            before=(find_outline(photo.name, [*self.box]),),
+            before=(find_outline(photo.name, [*box]),),
             region=INSIDE,
         )
 
