@@ -1,7 +1,7 @@
 """Building of benchmarks from drawn scenes, public data sets or a user's own photographs; checks, export and review.
 
-Public names: ``Env``, ``PictureEnv`` and ``env_rows``, the environment to train agents in and the rows of a data set for it; and what a
-package needs that adds a source of pictures.
+Public names: ``Env``, ``PictureEnv`` and ``env_rows``, the environment to train agents in and the rows of a data set
+for it; and what a package needs that adds a source of pictures.
 """
 
 from typing import TYPE_CHECKING, Any

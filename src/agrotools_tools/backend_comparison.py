@@ -27,6 +27,8 @@ from agrotools_tools.recognition.packs import load_pack
 NAMING = ("identify_weed", "diagnose_pest_disease")
 COUNTING = "count_objects"
 _NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_failed")
+_UNKNOWN_CROP = ("backend_unavailable", "crop")
+"""Kind and argument of the error of a back-end that knows no leaves of the crop: no answer, like a refusal."""
 _UNREADABLE = ("unreadable_file", "file_not_found")
 
 
@@ -57,11 +59,13 @@ class BackendScore(FrozenModel):
 
 @dataclass(frozen=True)
 class _Result:
-    """Result of a call. ``value``: 1 if named right, else 0; or the absolute error of a count."""
+    """Result of a call. ``value``: 1 if named right, else 0; or the absolute error of a count. ``no_crop``: the error
+    of a back-end that knows no leaves of the crop."""
 
     value: float
     refused: bool
     likeliest: bool = False
+    no_crop: UsageError | None = None
 
 
 def _check(tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage]) -> None:
@@ -119,6 +123,9 @@ def compare_backends(
         raise UsageError(
             f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files"
         )
+    results_read = [result for each in given.values() for place in read if (result := each[place])]
+    if all(result.no_crop for result in results_read):
+        raise results_read[0].no_crop or UsageError("no back-end knows the crop")
     groups = tuple(pictures[place].group for place in read)
     metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
     crop = arguments.get("crop")
@@ -173,10 +180,13 @@ def _result(
     except ToolError as error:
         if error.kind in _UNREADABLE:
             return None
+        wrong_call = UsageError(
+            f"{backend} on {picture.path.name}: {error.message}", hint=error.advice
+        )
+        if (error.kind, error.argument) == _UNKNOWN_CROP:
+            return _Result(0.0, refused=True, no_crop=wrong_call)
         if error.kind not in _NO_ANSWER:
-            raise UsageError(
-                f"{backend} on {picture.path.name}: {error.message}", hint=error.advice
-            ) from error
+            raise wrong_call from error
         if tool == COUNTING:
             return _Result(_count_of(picture), refused=True)
         unlikely = error.candidates[:1] if error.kind == "low_confidence" else ()

@@ -72,13 +72,22 @@ def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs:
         compared(photographs)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"foo": "1"}, "unknown argument foo"), ({"crop": "zebra"}, "no leaves of zebra")],
-)
-def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs, arguments, message):
-    with pytest.raises(UsageError, match=message):
-        compared(photographs, arguments)
+def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs: Path) -> None:
+    with pytest.raises(UsageError, match="unknown argument foo"):
+        compared(photographs, {"foo": "1"})
+
+
+def test_a_back_end_that_does_not_know_the_crop_has_no_answer(photographs: Path) -> None:
+    """The pack's labels do not tell their crop, so only the net refuses; where all do, the call is wrong."""
+    net, pack = compared(photographs, {"crop": "mango"})
+    assert (net.refused, net.score.value) == (1, 0)
+    assert pack.score.value > 0.5
+    train_pack(read_labelled(photographs.parent / "learnt"), pack_path("mango"), shows=("mango",))
+    pictures = read_labelled(photographs, to_learn=False)
+    with pytest.raises(UsageError, match="knows no leaves of coffee"):
+        compare_backends(
+            "diagnose_pest_disease", ("offline", "pack:mango"), pictures, {"crop": "coffee"}
+        )
 
 
 def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(

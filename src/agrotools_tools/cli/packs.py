@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from agrotools_tools.recognition.packs import PackInfo
 
 app = command_group("Train and list packs: recognisers and heads that tools use on this machine.")
+_HELD = 0.3
+"""Share of each class that is held out where no other is given."""
 _FEW_NAMED = 0.5
 """Share of own pictures with a name below which a warning says so."""
 _MANY_STRANGERS = 0.05
 """Share of other things with a name above which a warning says so."""
+_MANY_LEFT_OUT = 0.2
+"""Share of the pictures of a class that was left out with a (wrong) name, from which a warning says so."""
 train = typer.Typer(cls=Commands, rich_markup_mode=None)
 app.add_typer(train, name="train")
 
@@ -27,12 +31,12 @@ def train_pack(
     images: Path | None = None,
     labels: Path | None = None,
     out: str | None = None,
-    hold_out: float = 0.3,
+    hold_out: float | None = None,
     held: Path | None = None,
     licence: str = "",
     shows: list[str] | None = None,
     backbone: Path | None = None,
-    normalisation: Literal["imagenet", "clip", "none"] = "imagenet",
+    normalisation: Literal["imagenet", "clip", "none"] | None = None,
     skip_unreadable: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -61,8 +65,12 @@ def train_pack(
             "tools packs train needs --images DIR and --out PACK",
             hint="agrotools tools packs train --help",
         )
+    if hold_out is not None and held is None:
+        raise UsageError("--hold-out needs --held FILE, the table of what is held out")
+    if normalisation is not None and backbone is None:
+        raise UsageError("--normalisation is of an encoder: name it with --backbone FILE.onnx")
     folder = pack_path(out)
-    encoder = None if backbone is None else open_backbone(backbone, normalisation)
+    encoder = None if backbone is None else open_backbone(backbone, normalisation or "imagenet")
     if encoder is not None:
         typer.echo(f"encoder {encoder.info.described()}", err=True)
     warn_of_hidden([labels] if labels else [])
@@ -70,7 +78,7 @@ def train_pack(
     left_out: list[LabelledImage] = []
     if held is not None:
         check_writable(held, labels)
-        pictures, left_out = hold_out_of(pictures, hold_out)
+        pictures, left_out = hold_out_of(pictures, _HELD if hold_out is None else hold_out)
     info = trained(
         pictures,
         folder,
@@ -214,8 +222,13 @@ def _warnings(info: "PackInfo") -> list[str]:
         )
     if figures.strangers.named > _MANY_STRANGERS:
         warnings.append(
-            f"warning: {figures.strangers.named:.2f} of pictures of other things get a name: do not use the pack on "
+            f"warning: {figures.strangers.named:.3f} of pictures of other things get a name: do not use the pack on "
             "pictures that may show something else"
+        )
+    if many := [name for name, share in figures.left_out.items() if share >= _MANY_LEFT_OUT]:
+        warnings.append(
+            f"warning: what is like {', '.join(many)}, but no class of the pack, is likely to get a wrong name: "
+            "teach the pack every class that may be in front of the camera"
         )
     return warnings
 

@@ -31,6 +31,7 @@ NORMALISATIONS = {
 _USUAL_SIDE = 224
 """Side of the input where the graph accepts any: that of DINOv2 and CLIP in their own examples."""
 _AGAIN = "train the pack again, with --backbone FILE.onnx"
+_EXPORT = "export the image encoder to ONNX again, with a free number of images"
 
 
 class BackboneInfo(FrozenModel):
@@ -74,7 +75,8 @@ class Backbone:
         row = _first_row(_run(self.session, self.info.output, self.input_name, image))
         length = float(np.linalg.norm(row))
         if not np.isfinite(length) or length == 0:
-            raise unusable_weights(f"the encoder {self.info.path}", "gives no embedding", _AGAIN)
+            why = "gives an embedding that is zero or not a number"
+            raise unusable_weights(f"the encoder {self.info.path}", why, _EXPORT)
         return (row / length).astype(np.float32)
 
 
@@ -88,13 +90,15 @@ def open_backbone(path: Path, normalisation: str) -> Backbone:
     try:
         session = _session(str(path.absolute()))
     except ToolError as error:
-        raise UsageError(error.message, hint="export the image encoder to ONNX again") from error
+        raise UsageError(error.message, hint=_EXPORT) from error
     inputs: Sequence[Any] = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4:
         found = ", ".join(f"{one.name} {list(one.shape)}" for one in inputs)
         why = f"{path.name} does not take one image (n, 3, height, width); its inputs are {found}"
         raise UsageError(why, hint="export the image encoder alone")
-    _, channels, height, width = inputs[0].shape
+    images, channels, height, width = inputs[0].shape
+    if isinstance(images, int) and images != 1:
+        raise UsageError(f"{path.name} takes {images} images at a time, not one", hint=_EXPORT)
     if isinstance(channels, int) and channels != 3:
         why = f"{path.name} takes {channels} channels instead of 3, or has them last"
         raise UsageError(why, hint="export it with the channels first")
@@ -108,7 +112,7 @@ def open_backbone(path: Path, normalisation: str) -> Backbone:
     try:
         row = _first_row(_run(session, output, inputs[0].name, image))
     except ToolError as error:
-        raise UsageError(error.message, hint="export the image encoder to ONNX again") from error
+        raise UsageError(error.message, hint=_EXPORT) from error
     info = BackboneInfo(
         path=str(path.absolute()),
         sha256=sha256_of_file(path),

@@ -101,7 +101,8 @@ class Recogniser:
 
     ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
     each crop, empty if the recogniser does not distinguish crops; labels of no crop are never candidates.
-    ``uncalibrated``: crops whose scores are not to be given, and why.
+    ``uncalibrated``: crops whose scores are not to be given, and why. ``shows``: what a pack's pictures show, as its
+    maker said it.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Recogniser:
     notes: tuple[str, ...]
     flags: tuple[str, ...] = ()
     uncalibrated: Mapping[str, str] = field(default_factory=dict)
+    shows: tuple[str, ...] = ()
 
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
@@ -130,7 +132,14 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         )
         flags = ("seen_in_training",) if pack.has_seen(sha256_of_file(image)) else ()
         return Recogniser(
-            f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags
+            f"pack {pack.info.name}",
+            pack.info.classes,
+            {},
+            False,
+            pack.judge,
+            notes,
+            flags,
+            shows=pack.info.shows,
         )
     net = shipped_net(shipped)
     info = net.info

@@ -241,6 +241,9 @@ def _by_recogniser(
     )
     if crop is None and _knows_leaves(recogniser, entry_of):
         flags = (*flags, "crop_not_given")
+    tells_crop = recogniser.crops or _crops_shown(recogniser, names)
+    if crop is not None and not tells_crop and not any(map(entry_of, recogniser.labels)):
+        flags = (*flags, "crop_not_checked")
     crop = next(
         (name for name, labels in recogniser.crops.items() if candidates[0].label in labels), ""
     )
@@ -264,6 +267,9 @@ def _allowed(
         if (known_as := _name_of_crop(recogniser.crops, crop, names)) is None:
             raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)
         return recogniser.crops[known_as], (f"candidates are those of {crop}",)
+    crops = _crops_shown(recogniser, names)
+    if crops and names.key_of_crop(crop) not in map(names.key_of_crop, crops):
+        raise _unknown_crop(crop, f"the {recogniser.name}", crops, words)
     entries = {label: entry_of(label) for label in recogniser.labels}
     if all(entry is None for entry in entries.values()):
         return None, (f"whether the {recogniser.name} knows {crop} cannot be told from its labels",)
@@ -276,6 +282,11 @@ def _allowed(
     return crop_classes, (
         f"candidates are those of {crop}, and labels that are not in the knowledge base",
     )
+
+
+def _crops_shown(recogniser: Recogniser, names: "KbNames") -> tuple[str, ...]:
+    """Return the crops that a pack's pictures show, as its maker said it; other things, such as "soil", say nothing."""
+    return tuple(name for name in recogniser.shows if names.key_of_crop(name).startswith("crop."))
 
 
 def _knows_leaves(recogniser: Recogniser, entry_of: Callable[[str], KnowledgeEntry | None]) -> bool:

@@ -99,6 +99,11 @@ def check_writable(path: Path, labels: Path | None) -> None:
         raise UsageError(f"{path} is the table of all labels", hint="name another file with --held")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}", hint="name another file with --held")
+    if path.exists() and path.suffix.lower() != ".csv":
+        raise UsageError(
+            f"{path} exists already and is no CSV file, so it is not overwritten",
+            hint="name a new file with --held, e.g. held.csv",
+        )
 
 
 def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage], column: str) -> None:
@@ -132,13 +137,20 @@ def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage]
         left = f" left to learn from, with {len(of) - len(labelled)} held out" if of else ""
         why = f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}{left}"
         raise UsageError(why, hint=_MORE)
+    spellings: dict[str, set[str]] = {}
+    for label in counts:
+        spellings.setdefault(" ".join(label.casefold().split()), set()).add(label)
+    if twice := [sorted(same) for same in spellings.values() if len(same) > 1]:
+        why = f"labels that differ in spelling only: {' and '.join(map(repr, twice[0]))}"
+        raise UsageError(why, hint="write one class in one way")
     groups = {label: {one.group for one in labelled if one.label == label} for label in counts}
     if alone := [
         label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS
     ]:
         raise UsageError(
             f"all pictures of {_list_names(alone)} are of one group: none can be held back to check on",
-            hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
+            hint="a class needs two groups (plants, days, fields) or more; without the column group each picture "
+            "is its own, but copies of one file are one",
         )
 
 
@@ -154,9 +166,15 @@ def _from_folders(images: Path) -> list[LabelledImage]:
         )
         raise UsageError(why, hint=hint)
     labelled: list[LabelledImage] = []
-    for folder in sorted(
+    folders = sorted(
         path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")
-    ):
+    )
+    if closed := [path.name for path in folders if not os.access(path, os.R_OK | os.X_OK)]:
+        raise UsageError(
+            f"the folder of a class cannot be read: {_list_names(closed)}",
+            hint="allow reading it, or take the folder away",
+        )
+    for folder in folders:
         for path in filter(_is_picture, sorted(folder.rglob("*"))):
             name = path.relative_to(images).as_posix()
             labelled.append(

@@ -32,6 +32,7 @@ from agrotools_tools.recognition.strangers import (
     shown_kinds,
     stranger_kinds,
     strangers_for,
+    unknown_names,
 )
 from agrotools_tools.vision.strangeness import TRAITS_VERSION
 
@@ -103,15 +104,16 @@ def train_pack(
 def _stranger_line(strangers: Strangers, not_strange: Sequence[str], shows: Sequence[str]) -> str:
     """Return a line on what counts as none of the classes, so that a user can say that it does not."""
     kinds = [strangers.names[number] for number in np.unique(strangers.kinds)]
-    learnt = (
-        f"{len(strangers)} pictures of other things teach the pack what is none of your classes"
-    )
+    line = f"{len(strangers)} pictures of other things teach the pack what is none of your classes"
     if not_strange:
-        return f"{learnt}; {', '.join(not_strange)} are not among them, as your pictures show these"
-    unknown = f"; none of them is called {' or '.join(shows)}" if shows else ""
+        line += f"; {', '.join(not_strange)} are not among them, as your pictures show these"
+    if unknown := unknown_names(stranger_kinds(), shows):
+        line += f"; none of them is called {' or '.join(unknown)}"
+    if not_strange:
+        return line
     return (
-        f"{learnt}{unknown}: {', '.join(kinds)}. If yours show one of these, stop, and name it "
-        "with --shows"
+        f"{line}: {', '.join(kinds)}. If yours show one of these, train again with --shows and the "
+        "name of the thing, e.g. --shows coffee"
     )
 
 

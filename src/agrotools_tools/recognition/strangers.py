@@ -90,6 +90,11 @@ def _spaced(name: str) -> str:
     return f" {folded(name.replace('_', ' '))} "
 
 
+def unknown_names(kinds: Sequence[StrangerKind], shows: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in ``shows`` by which no kind is called."""
+    return tuple(name for name in shows if not shown_kinds(kinds, (), (name,)))
+
+
 def strangers_for(nets: Sequence[Net], without: Sequence[str] = ()) -> Strangers:
     """Return the strangers of all kinds but those ``without``.
 

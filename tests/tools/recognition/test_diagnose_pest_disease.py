@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
+from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools_tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
 from agrotools_tools.recognition.labelled_pictures import read_labelled
@@ -166,6 +167,10 @@ def test_a_pack_of_leaves_asks_for_the_crop_and_one_of_pests_does_not(tmp_path: 
                 picture.save(folder / label / f"{place}.png")
         train_pack(read_labelled(folder), pack_path(name))
     Image.fromarray(plant_picture(PLANTS["green leaf"], 900)).save(image)
+    train_pack(read_labelled(tmp_path / "pests"), pack_path("of_mango"), shows=("mango", "soil"))
+    assert "crop_not_checked" not in diagnosed(image, "pack:of_mango", crop="mango").flags
+    with pytest.raises(ToolError, match="knows no leaves of coffee, but of mango"):
+        diagnosed(image, "pack:of_mango", crop="coffee")
     assert "crop_not_given" in diagnosed(image, "pack:leaves").flags
     assert "crop_not_given" not in diagnosed(image, "pack:leaves", crop="bean").flags
     assert "crop_not_given" not in diagnosed(image, "pack:pests", kind="pest").flags

@@ -270,6 +270,21 @@ def test_a_place_that_is_taken_is_refused_at_once(
         train_pack(read_labelled(pictures), tmp_path / "file" / "pack")
 
 
+def test_spellings_of_one_class_are_not_two_classes(tmp_path: Path) -> None:
+    folder = write_folders(tmp_path / "pictures")
+    (folder / "green leaf").rename(folder / "Yellow  Leaf")
+    assert "'Yellow  Leaf' and 'yellow leaf'" in refused(folder)
+
+
+def test_a_table_of_held_pictures_overwrites_no_other_file(tmp_path: Path) -> None:
+    photograph = tmp_path / "leaf.jpg"
+    photograph.write_bytes(b"a photograph")
+    with pytest.raises(UsageError, match="is no CSV file, so it is not overwritten"):
+        labelled.check_writable(photograph, None)
+    (tmp_path / "held.csv").write_text("image,label")
+    labelled.check_writable(tmp_path / "held.csv", None)
+
+
 def test_unreadable_pictures_stop_or_are_left_out(tmp_path: Path) -> None:
     folder = write_folders(tmp_path / "pictures", ("green leaf", "brown leaf"), each=6)
     (folder / "green leaf" / "0.png").write_bytes(b"no picture")
