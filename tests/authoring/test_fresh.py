@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import BenchmarkError, Sample, UsageError
 from agrotools.core.progress import no_progress
 from agrotools.loading import load_benchmark
 from agrotools.loading.pack import read_pack
@@ -40,7 +40,13 @@ def test_samples_are_replaced_by_the_same_questions_about_new_scenes(tmp_path: P
         assert new.metadata["difficulty"] == old.metadata["difficulty"]
         assert new.metadata.get("variant") == old.metadata.get("variant")
         assert new.metadata["subject"] != old.metadata["subject"]
-        assert len(new.reference.steps) == len(old.reference.steps)
+        assert _measuring(new) == _measuring(old)
+
+
+def _measuring(sample: Sample) -> list[str]:
+    """The tools of the reference calls except for those that find marks, which some of the pictures lack."""
+    assert sample.reference is not None
+    return [step.tool for step in sample.reference.steps if step.tool != "extract_marked_region"]
 
 
 def test_fewer_samples_have_the_shares_of_all():
