@@ -5,7 +5,7 @@ import threading
 import unicodedata
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from agrotools.core.lazy import late
 
@@ -86,12 +86,12 @@ _of_thread = threading.local()
 
 
 def stemmer() -> Any:
-    """Return the English stemmer of this thread: it keeps the word that it works on, and two threads would mix theirs."""
+    """Return the English stemmer of this thread: it keeps the word in work, and threads would mix theirs."""
     if not hasattr(_of_thread, "stemmer"):
         import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
         _of_thread.stemmer = snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType]
-    return _of_thread.stemmer
+    return cast("Any", _of_thread.stemmer)  # pyright: ignore[reportUnknownMemberType]
 
 
 def data_lines(name: str) -> list[str]:
