@@ -78,8 +78,14 @@ def rule_reward(sample: Sample, view: SampleView, episode: env.Env, texts: Seque
 def breaks_rules(
     row: Row, view: SampleView, script: Script, episode: env.Env | None = None
 ) -> bool:
-    """Return True if an episode earns another reward than the rules give, or allows calls that they do not."""
-    episode = episode or env.Env()
+    """Return True if an episode earns another reward than the rules give, allows more calls, or ends in an error."""
+    try:
+        return _breaks_rules(row, view, script, episode or env.Env())
+    except Exception:  # whatever it is, an agent must not be able to cause it
+        return True
+
+
+def _breaks_rules(row: Row, view: SampleView, script: Script, episode: env.Env) -> bool:
     episode.reset(id=row.row_id)
     assert episode.session is not None
     session = episode.session
@@ -272,6 +278,8 @@ def formats(sample: Sample, forms: Forms) -> Iterator[Script]:
     ):
         yield Script((text,))
         yield Script((_WORDS, text))
+    yield Script((None, 12, forms.right))
+    yield Script(([forms.right], [forms.wrong]))
     values = {**gold_values(slots)}
     for slot in slots:
         yield Script((format_answer(slots, {**values, slot.name: UNKNOWN}),))

@@ -286,6 +286,9 @@ def _shown(
     session = episode.session
     if session is None:
         return [*texts, "no episode began"]
+    columns = {word: True for word in words if word.isidentifier() and word not in ("id", "self")}
+    texts.append(_told(lambda: episode.reset(id=row.row_id, **columns)))  # rows may have columns
+    session = episode.session or session
     wanted = change(row.sample) if change else row.sample
     if [*session.sample.answer] != [*wanted.answer]:
         # Without this line, an environment that has its questions from elsewhere would be the same in each world.
@@ -354,8 +357,8 @@ def _calls(sample: Sample, view: SampleView, at: int) -> Iterator[Call]:
         yield name, {"no_such_argument": 1}
     for name in unknown_methods():
         yield name, {}
-    for form in _forms(sample):
-        yield "calculate", {"expression": form.rpartition(": ")[2]}
+    for value in _golds(sample):
+        yield "calculate", {"expression": value}
 
 
 def _calls_with(words: Sequence[str]) -> Iterator[Call]:
@@ -386,7 +389,18 @@ def _forms(sample: Sample) -> list[str]:
     return forms
 
 
-def _submissions(sample: Sample) -> Iterator[Sequence[str]]:
+def _golds(sample: Sample) -> list[str]:
+    """Return the single values that are right in some world, as an agent that tries them out would write them."""
+    golds: list[str] = []
+    for slot in asked_slots(sample.answer):
+        if slot.free_text or slot.made_by_tools:
+            continue
+        for each in (slot, with_other_gold(slot, 1), with_other_gold(slot, 2)):
+            golds.append(str(getattr(each, "value", "")))
+    return golds
+
+
+def _submissions(sample: Sample) -> Iterator[Sequence[Any]]:
     """Yield the submissions of episodes: right in one world, nearly right, refusals, and what cannot be read."""
     right, other, another = _forms(sample)
     words = "I looked at the pictures."
@@ -400,6 +414,7 @@ def _submissions(sample: Sample) -> Iterator[Sequence[str]]:
         yield words, form, form
         yield f"{form}\nIt may be 3, too.", f"{form}\nOr yes, or no.", right
     yield "", "", "", ""
+    yield None, 12, right  # a model may send what is no text
 
 
 def unlike_twins(asked: Sequence[Row]) -> int:

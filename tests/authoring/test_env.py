@@ -208,6 +208,8 @@ def test_doctor_prints_the_certificate_and_fails_with_a_line(monkeypatch: pytest
         monkeypatch.setattr(certificate, "certificate", lambda count=count: given(count))
         result = CliRunner().invoke(app, ["doctor", "--env", "--json"])
         assert result.exit_code == code
-        assert [each["passed"] for each in json.loads(result.output)["lines"]] == [True, False][
-            :count
-        ]
+        told = json.loads(result.output)
+        assert [each["passed"] for each in told["lines"]] == [True, False][:count]
+        assert told["lines"][0]["check_id"] == "semantic.oracle_max"
+        assert "| PASS | oracle | 1.00 |" in told["markdown"]
+        assert all(f"- {fault}" in told["markdown"] for fault in certificate.NOT_CHECKED)
