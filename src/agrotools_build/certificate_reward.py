@@ -278,6 +278,9 @@ def formats(sample: Sample, forms: Forms) -> Iterator[Script]:
     ):
         yield Script((text,))
         yield Script((_WORDS, text))
+    names = " ".join(each.name for each in sample.files)
+    for text in (sample.query, names):  # words of the prompt, as an agent might echo them
+        yield Script((text, f"{text}\n\n{forms.wrong}"))
     yield Script((None, 12, forms.right))
     yield Script(([forms.right], [forms.wrong]))
     values = {**gold_values(slots)}
