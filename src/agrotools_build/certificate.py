@@ -1,7 +1,9 @@
-"""Certificate of :class:`agrotools_build.Env` (``doctor --env``): checks of its reward, and what they leave out.
+"""Certificate of :class:`agrotools_build.Env` (``doctor --env``): checks of what it shows and rewards, and limits.
 
-All episodes are played through the methods of the environment, on one group of rows of ``train`` and one of ``test``.
-A certificate that passes says that its lines hold, and nothing about the faults in :data:`NOT_CHECKED`.
+All episodes are played through the methods of the environment, on one group of rows of ``train``, one of ``test`` and
+questions of the package. What is shown is compared between worlds with other gold (:mod:`.certificate_shown`), rewards
+with the documented rules (:mod:`.certificate_reward`). A certificate that passes says that its lines hold, and nothing
+about the faults in :data:`NOT_CHECKED`.
 """
 
 import math
@@ -9,9 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise, zip_longest
 from statistics import fmean, variance
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
@@ -20,77 +23,280 @@ from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy
 from agrotools.agents.llm import FORM_REQUESTS
 from agrotools.agents.modes import Policy, run_end_to_end
-from agrotools.agents.session import Session
 from agrotools.calling.services import run_now
 from agrotools.core import Sample, SampleView, ToolCall, ToolOutcome
 from agrotools.core.form_item import FormItem
 from agrotools.loading.pack import read_pack
 from agrotools.text.form_values import UNKNOWN
 from agrotools_build import env
+from agrotools_build.certificate_reward import (
+    FAMILIES,
+    LONG_FAMILIES,
+    Script,
+    breaks_rules,
+    forms_of,
+    keeps_state,
+    misses_known,
+    with_words,
+    words_of_code,
+)
+from agrotools_build.certificate_shown import (
+    WORLDS,
+    Row,
+    count_different,
+    rows,
+    rows_shown,
+    shown_in,
+    unknown_methods,
+    unlike_twins,
+    unusual_words,
+    views_of,
+    world,
+)
 
-_ORACLE, _HIGHEST_FLOOR, _ABILITIES = 0.95, 0.5, (0.1, 0.5, 0.95)
-_TEXT, _NUMBER = "GOLD-MARKER-7351", 7351.5173
+_ORACLE = 0.95
+"""Least reward of the reference calls; a few may fail where a drawing is hard to measure."""
+_HIGHEST_FLOOR = 0.5
+"""Greatest reward of a guess: half of the reward must be left to earn."""
+_ABILITIES = (0.1, 0.5, 0.95)
+"""Abilities of the planted agents of the ladder, each of which must earn more than the one before."""
+_BAND = (0.0, *_ABILITIES)
+"""Abilities of the agents that show whether a question is too easy or too hard; 0 passes by guesses alone."""
+_MOST_OUTSIDE = 0.1
+"""Greatest share of questions that all of these agents pass, or none: a guess of one option in three may be right."""
+_WHOLE = 1 - 1e-9
+"""Least reward of an answer that is right in all parts; rewards are means of floats."""
+_EACH_THIRD = 3
+"""Episodes with many calls and long texts are played on each third question: on all they take two minutes."""
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
-_GOLD_FIELDS = ("value", "values", "names", "from_", "facts", "whitelist", "keywords")
-
 
 NOT_CHECKED = (
-    "gold that is shown as base64, reversed or rounded",
-    "gold that is a yes or no: marks replace texts and numbers only",
-    "gold shown as the place of an option in a list",
-    "prompts that tell by their form, such as two spaces, that a question has no answer",
-    "gold in results of tools that the reference calls do not use",
-    "gold in error texts of tools",
-    "a reward that is the best of several submissions",
-    "submissions without a limit to their number",
-    "a reward for long texts",
-    "a reward for each tool call: the attacks make no call",
-    "a reward for a magic word",
+    "a password that is calculated, or that stands in the engine: only texts in the code of env are tried",
+    "a fault that waits for what no episode does, such as a certain row, date, seed or long series of episodes",
+    "gold that the drawing puts into files, numbers or the order of files: worlds change samples after they are drawn",
+    "gold that is read from the folder of the cache itself, which is the same in each world",
+    "gold told by the time that a call takes, and a reward for speed",
+    "faults of the scorer of `agrotools eval`, which the environment uses: rewards are compared with it",
+    "tools that return wrong values for all questions alike, where the reference calls are still right",
+    "what a judge scores: open text",
+    "questions of other groups than the two that are drawn",
 )
 """Faults of an environment that no line of the certificate would find, in plain words."""
 
 
 class Line(NamedTuple):
-    """One line of the certificate: what was measured, and what it must be."""
+    """One line of the certificate: what was measured, and what it must be.
 
+    ``check_id`` is the id of OpenEnv's RFC 008 where one exists; ids of ours begin with ``agrotools.``.
+    """
+
+    check_id: str
     check: str
     passed: bool
     value: float
     bound: str
 
 
+def _none(check_id: str, check: str, count: int) -> Line:
+    """Return a line that passes if nothing was counted."""
+    return Line(check_id, check, not count, count, "0")
+
+
 def certificate() -> Iterator[Line]:
     """Yield the lines as they are measured; scenes are drawn first unless the cache has them (InfrastructureError)."""
     train, test = _episodes("train"), _episodes("test")
     both = [*train, *test]
+    asked = rows()
+    yield from shown_lines(asked)
+    yield from reward_lines(asked)
+    yield from _baselines(both)
+    yield from _memory(train, test)
+    yield from _seeds(train, test)
+
+
+def shown_lines(asked: Sequence[Row]) -> Iterator[Line]:
+    """Yield lines on what an agent is shown: the same in each world, and the same once more."""
+    leak = "semantic.no_solution_leakage"
+    words = words_of_code()
+    shown = shown_in(asked, words=words)
+    again = shown_in(asked, words=words)
+    yield _none(
+        "runtime.episode_determinism",
+        "shown: questions whose episodes differ when played again",
+        count_different(shown, again),
+    )
+    of_rows = rows_shown()
+    for changed in WORLDS:
+        other = shown_in(asked, changed.change, words)
+        different = count_different(shown, other)
+        yield _none(leak, f"leak: questions that show {changed.name}", different)
+        different = sum(
+            one != another for one, another in zip_longest(of_rows, rows_shown(changed.change))
+        )
+        yield _none(leak, f"leak: rows that show {changed.name}", different)
+    yield _none(
+        "runtime.tool_declaration_accuracy",
+        "tools: public functions that are no tool of the benchmark",
+        len(unknown_methods()),
+    )
+    yield _none(leak, "leak: twins whose prompts differ by more than numbers", unlike_twins(asked))
+    yield _none(leak, "leak: questions with a word that no published one has", unusual_words(asked))
+    yield _none(
+        leak,
+        "leak: prompts that hold a number of the gold, to 3 digits",
+        sum(_tells_number(row.sample) for row in asked),
+    )
+
+
+def reward_lines(asked: Sequence[Row]) -> Iterator[Line]:
+    """Yield lines on rewards that are not those of the documented rules."""
+    with world(), ThreadPoolExecutor(2) as threads:
+        views = views_of(asked)
+        forms = {row.row_id: forms_of(row.sample, views[row.row_id]) for row in asked}
+
+        def count(played: Sequence[tuple[Row, Script]]) -> int:
+            found = threads.map(
+                lambda each: breaks_rules(each[0], views[each[0].row_id], each[1]), played
+            )
+            return sum(found)
+
+        yield _none(
+            "runtime.reward_well_formed",
+            "reward: questions with a form whose reward is not the documented one",
+            sum(threads.map(misses_known, asked)),
+        )
+        for name, family in FAMILIES.items():
+            some = asked[::_EACH_THIRD] if family in LONG_FAMILIES else asked
+            played = [(row, each) for row in some for each in family(row.sample, forms[row.row_id])]
+            yield _none(
+                "agrotools.reward_of_last_form",
+                f"reward: episodes changed by {name}",
+                count(played),
+            )
+        words = words_of_code()
+        # A word may be one for questions with an answer, or for those without.
+        answerable = [
+            next(row for row in asked if row.sample.answerable is each) for each in (True, False)
+        ]
+        played = [
+            (row, each) for row in answerable for each in with_words(words, forms[row.row_id])
+        ]
+        yield _none(
+            "agrotools.reward_of_last_form",
+            "reward: episodes changed by words of the code",
+            count(played),
+        )
+        yield _none(
+            "runtime.episode_isolation",
+            "reward: episodes changed by another episode",
+            sum(keeps_state(one, other, views) for one, other in pairwise(asked)),
+        )
+
+
+def _baselines(both: Sequence[env.Question]) -> Iterator[Line]:
+    """Yield lines on agents that are known: the reference, guesses, agents of known ability, and attacks."""
     oracle = _mean(both, OraclePolicy)
-    yield Line("oracle: the reference calls, made anew", oracle >= _ORACLE, oracle, f">= {_ORACLE}")
-    prior = PriorTable(env.published().samples)
-    floor = max(
-        _mean(both, GuessPolicy), _mean(both, lambda sample: ImmediatePolicy(sample, prior.answer))
-    )
     yield Line(
-        "floor: a guess, or what is usual", floor <= _HIGHEST_FLOOR, floor, f"<= {_HIGHEST_FLOOR}"
+        "semantic.oracle_max",
+        "oracle: the reference calls, made anew",
+        oracle >= _ORACLE,
+        oracle,
+        f">= {_ORACLE}",
     )
+    prior = PriorTable(env.published().samples)
+    guessed = _rewards(both, GuessPolicy)
+    usual = _rewards(both, lambda sample: ImmediatePolicy(sample, prior.answer))
+    of_floor = max(guessed, usual, key=fmean)
+    floor = fmean(of_floor)
+    yield Line(
+        "semantic.floor_gap",
+        "floor: a guess, or what is usual",
+        floor <= _HIGHEST_FLOOR,
+        floor,
+        f"<= {_HIGHEST_FLOOR}",
+    )
+    yield from _abilities(both, floor)
+    yield from _attacks(both, of_floor, oracle)
+
+
+def _abilities(both: Sequence[env.Question], floor: float) -> Iterator[Line]:
+    """Yield lines on planted agents: the abler earns more, and each question parts them."""
     below = floor
-    for agent in (Planted(ability, 0) for ability in _ABILITIES):
-        reward = _mean(
+    passed = [0] * len(both)
+    for ability in _BAND:
+        agent = Planted(ability, 0)
+        rewards = _rewards(
             both, lambda sample, agent=agent: PlantedPolicy(sample, agent, "end-to-end", 0)
         )
+        passed = [count + (each >= _WHOLE) for count, each in zip(passed, rewards, strict=True)]
+        if ability not in _ABILITIES:
+            continue
+        reward = fmean(rewards)
         yield Line(
-            f"ladder: ability {agent.ability:g}",
+            "statistical.difficulty_separation",
+            f"ladder: ability {ability:g}",
             reward > below,
             reward,
             f"> {below:.2f}, the step below",
         )
         below = reward
-    yield from _leaks(both, floor)
+    for name, count in (("no", 0), ("every", len(_BAND))):
+        share = passed.count(count) / len(both)
+        yield Line(
+            "agrotools.difficulty_bands",
+            f"bands: share of questions that {name} planted agent passes",
+            share <= _MOST_OUTSIDE,
+            share,
+            f"<= {_MOST_OUTSIDE}",
+        )
+
+
+def _attacks(
+    both: Sequence[env.Question], of_floor: Sequence[float], oracle: float
+) -> Iterator[Line]:
+    """Yield lines on attacks, which must not earn more than the floor by more than chance."""
+    answers: dict[str, list[str]] = defaultdict(list)
+    for sample in env.published().samples:
+        answers[sample.template or ""].append(env.reference_answer(sample).answer or "")
+    of_others = [
+        fmean(
+            _played(each, ImmediatePolicy(each.sample, lambda *_, text=text: text))
+            for text in answers[each.sample.template or ""]
+        )
+        for each in both
+    ]
+    rewards = {"published answers to such questions": of_others}
     for name, attack in ATTACKS.items():
-        reward = _mean(
+        rewards[name] = _rewards(
             both,
             lambda sample, attack=attack: ImmediatePolicy(sample, lambda _, view: attack(view)),
         )
-        yield Line(f"hack: {name}", reward <= floor, reward, f"<= {floor:.2f}, the floor")
+    floor = fmean(of_floor)
+    for name, earned in rewards.items():
+        more = [one - other for one, other in zip(earned, of_floor, strict=True)]
+        # On some thirty questions an attack that is no better is above the floor by one right guess.
+        bound = floor + 2 * math.sqrt(variance(more) / len(more))
+        reward = fmean(earned)
+        yield Line(
+            "statistical.adversarial_floor",
+            f"hack: {name}",
+            reward <= bound,
+            reward,
+            f"<= {bound:.2f}, the floor and two SE",
+        )
+    best = max(map(fmean, rewards.values()))
+    gap = oracle - best
+    yield Line(
+        "statistical.gameability_gap",
+        "gap: the reference less the best attack",
+        gap >= _HIGHEST_FLOOR,
+        gap,
+        f">= {_HIGHEST_FLOOR}",
+    )
+
+
+def _memory(train: Sequence[env.Question], test: Sequence[env.Question]) -> Iterator[Line]:
+    """Yield the line on what is better on scenes that may have been learnt."""
     plans = PlanTable(env.published().samples)
     rewards = [
         _rewards(part, lambda sample: PlannerPolicy(sample, plans)) for part in (train, test)
@@ -98,12 +304,12 @@ def certificate() -> Iterator[Line]:
     gap = fmean(rewards[0]) - fmean(rewards[1])
     chance = 2 * math.sqrt(sum(variance(each) / len(each) for each in rewards))
     yield Line(
+        "agrotools.fresh_seeds",
         "fresh seeds: planner on train less planner on test",
         gap <= chance,
         gap,
         f"<= {chance:.2f}, two SE",
     )
-    yield from _seeds(train, test)
 
 
 def _episodes(split: env.Split) -> list[env.Question]:
@@ -145,82 +351,11 @@ def _played(question: env.Question, policy: Policy) -> float:
     return reward
 
 
-def _leaks(episodes: Sequence[env.Question], floor: float) -> Iterator[Line]:
-    """Yield lines on gold that shows: answers of other samples, marks put into the gold, and its numbers."""
-    answers: dict[str, list[str]] = defaultdict(list)
-    for sample in env.published().samples:
-        answers[sample.template or ""].append(env.reference_answer(sample).answer or "")
-    of_others = fmean(
-        _played(each, ImmediatePolicy(each.sample, lambda *_, text=text: text))
-        for each in episodes
-        for text in answers[each.sample.template or ""]
-    )
-    yield Line(
-        "leak: published answers to such questions",
-        of_others <= floor,
-        of_others,
-        f"<= {floor:.2f}, the floor",
-    )
-    n_marked = sum(map(_shows_marks, episodes))
-    yield Line(
-        "leak: episodes of reference calls that show a mark in the gold",
-        not n_marked,
-        n_marked,
-        "0",
-    )
-    n_numbers = sum(map(_tells_number, episodes))
-    yield Line(
-        "leak: prompts that hold a number of the gold, to 3 digits", not n_numbers, n_numbers, "0"
-    )
-
-
-def _shows_marks(question: env.Question) -> bool:
-    """Return True if a text of an episode holds a mark that the gold of the sample was replaced by."""
-    sample, episode = question.sample, env.Env()
-    slots = [
-        slot.model_copy(
-            update={
-                name: _marked(getattr(slot, name)) for name in _GOLD_FIELDS if hasattr(slot, name)
-            }
-        )
-        for slot in sample.answer
-    ]
-    marks = {
-        "answer": tuple(slots),
-        "template": _TEXT,
-        "source": _TEXT,
-        "metadata": {"subject": _TEXT},
-    }
-    marked = env.question_of(env.published(), sample.model_copy(update=marks))
-    prompt = episode.reset(id=question.row_id)
-    episode.session = Session(
-        marked.sample, marked.view.model_copy(update={"files": question.view.files})
-    )
-    calls = [step.call for step in env.reference_answer(sample).calls if step.call]
-    texts = [marked.prompt, *(getattr(episode, call.tool)(**call.arguments) for call in calls)]
-    texts += [episode.submit_answer("?") for _ in range(FORM_REQUESTS + 1)]
-    episode.close()
-    marks_shown = any(mark in text for text in texts for mark in (_TEXT, str(_NUMBER)))
-    return (
-        marks_shown or prompt != question.prompt
-    )  # reset adds nothing to the prompt that is checked
-
-
-def _marked(value: Any) -> Any:
-    if isinstance(value, bool | None):
-        return value
-    if isinstance(value, dict):
-        return {_TEXT: _TEXT}
-    return (
-        _TEXT if isinstance(value, str) else _NUMBER if isinstance(value, int | float) else (_TEXT,)
-    )
-
-
-def _tells_number(episode: env.Question) -> bool:
+def _tells_number(sample: Sample) -> bool:
     """Return True if files or query of a prompt hold a number of the gold, to three significant digits."""
     golds = {
         getattr(slot, "value", None)
-        for slot in episode.sample.answer
+        for slot in sample.answer
         if slot.type in ("tolerance", "exact")
     }
     numbers = {
@@ -228,7 +363,7 @@ def _tells_number(episode: env.Question) -> bool:
         for gold in golds
         if isinstance(gold, int | float) and len(f"{gold:.3g}".strip("0.")) > 2
     }
-    shown = env.question_of(env.published(), episode.sample).prompt.rpartition(env.SUBMIT)[2]
+    shown = env.question_of(env.published(), sample).prompt.rpartition(env.SUBMIT)[2]
     return not numbers.isdisjoint(f"{float(each):.3g}" for each in _NUMERAL.findall(shown))
 
 
@@ -241,13 +376,17 @@ def _seeds(train: Sequence[env.Question], test: Sequence[env.Question]) -> Itera
         for samples in sets
     ]
     shared = sum(map(len, scenes)) - len(set[str]().union(*scenes))
-    yield Line(
-        "seeds: scenes shared by train, test and published benchmarks", not shared, shared, "0"
+    yield _none(
+        "static.task_distribution_pinning",
+        "seeds: scenes shared by train, test and published benchmarks",
+        shared,
     )
     with TemporaryDirectory(prefix="agrotools-") as place:
         again = env.draw_group("train", 0, 0, place).content_hash
     differs = again != env.draw_group("train", 0, 0).content_hash
-    yield Line("seeds: groups that this version draws otherwise", not differs, float(differs), "0")
+    yield _none(
+        "runtime.seed_control", "seeds: groups that this version draws otherwise", int(differs)
+    )
 
 
 def _filled(value: str | Callable[[FormItem, SampleView], str]) -> Callable[[SampleView], str]:

@@ -1,10 +1,11 @@
 """Normalisation of text before comparison."""
 
 import re
+import threading
 import unicodedata
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from agrotools.core.lazy import late
 
@@ -81,12 +82,16 @@ def _characters() -> dict[int, str]:
     return simplified() | str.maketrans(_PUNCTUATION)
 
 
-@cache
-def stemmer() -> Any:
-    """Return the English stemmer; cached."""
-    import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
+_of_thread = threading.local()
 
-    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+def stemmer() -> Any:
+    """Return the English stemmer of this thread: it keeps the word in work, and threads would mix theirs."""
+    if not hasattr(_of_thread, "stemmer"):
+        import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
+
+        _of_thread.stemmer = snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType]
+    return cast("Any", _of_thread.stemmer)  # pyright: ignore[reportUnknownMemberType]
 
 
 def data_lines(name: str) -> list[str]:

@@ -1,0 +1,234 @@
+"""The certificate of the training environment finds planted faults, and names no line without one.
+
+Faults are put into the functions of ``env``, as somebody who changes it might, on a few questions of the package. Their
+files are not there: what tools say of that is compared as well.
+"""
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from agrotools.core import Sample
+from agrotools.core.slot import asked_slots
+from agrotools.scoring.slots import outcome_value
+from agrotools_build import certificate, certificate_reward, certificate_shown, env
+
+pytestmark = pytest.mark.process
+Patch = pytest.MonkeyPatch
+SAMPLES = env.published().samples
+
+
+def _first(type_of_slot: str) -> Sample:
+    """Return a question without a chart that has a slot of that type."""
+    for sample in SAMPLES:
+        types = {slot.type for slot in sample.answer}
+        if type_of_slot in types and "plot" not in types and not sample.twin:
+            return sample
+    raise LookupError(type_of_slot)
+
+
+def _twins() -> list[Sample]:
+    """Return a question and its unanswerable twin."""
+    answerable = next(each for each in SAMPLES if each.twin and each.answerable)
+    return [answerable, next(each for each in SAMPLES if each.id == answerable.twin)]
+
+
+OWN_WORDS = {*certificate_reward.words_of_code()}
+ASKED = [_first("tolerance"), _first("boolean"), *_twins()]
+
+
+@pytest.fixture(autouse=True)
+def _few_questions(monkeypatch: Patch) -> Iterator[None]:
+    """Let one group have a few questions of the package; no scene is drawn."""
+    few = replace(env.published(), samples=ASKED)
+    monkeypatch.setattr(env, "load_folder", lambda _: few)
+    monkeypatch.setattr(env, "write_fresh", lambda *_args, **_named: None)
+    monkeypatch.setattr(certificate_shown, "GROUPS", (("train", 0, 0),))
+    monkeypatch.setattr(certificate_shown, "_of_package", lambda: ASKED[:2])
+    monkeypatch.setattr(certificate_reward, "_LENGTHS", (1_000, 10_000))
+    monkeypatch.setattr(certificate, "words_of_code", _new_words)
+    env.questions.cache_clear()
+    yield
+    env.questions.cache_clear()
+
+
+def _new_words() -> list[str]:
+    """Return the words of the code that a fault brought; `doctor --env` tries the others as well."""
+    return [word for word in certificate_reward.words_of_code() if word not in OWN_WORDS]
+
+
+def failed(part: Callable[[Any], Iterator[certificate.Line]]) -> set[str]:
+    """Return the lines of a part of the certificate that fail."""
+    return {line.check for line in part(certificate_shown.rows()) if not line.passed}
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+def gold_of(sample: Sample) -> str:
+    """Return the first value of the gold, also of what an unanswerable question asks for."""
+    return str(getattr(asked_slots(sample.answer)[0], "value", ""))
+
+
+def prompts(told: Callable[[Sample], str]) -> Callable[[Patch], None]:
+    """Return a fault that writes something of the sample behind its prompt."""
+
+    def plant(patch: Patch) -> None:
+        asked = env.question_of
+
+        def question_of(benchmark: Any, sample: Sample, row_id: str = "") -> env.Question:
+            question = asked(benchmark, sample, row_id)
+            return question._replace(prompt=f"{question.prompt}{told(sample)}")
+
+        patch.setattr(env, "question_of", question_of)
+
+    return plant
+
+
+def results(told: Callable[[env.Env, str, str], str]) -> Callable[[Patch], None]:
+    """Return a fault that writes something behind results of tools."""
+
+    def plant(patch: Patch) -> None:
+        call = env.Env._call
+
+        def changed(self: env.Env, tool: str, arguments: dict[str, Any]) -> str:
+            text = call(self, tool, arguments)
+            return text + (told(self, tool, text) if self.session else "")
+
+        patch.setattr(env.Env, "_call", changed)
+
+    return plant
+
+
+def rewards(added: Callable[[env.Env], float]) -> Callable[[Patch], None]:
+    """Return a fault that adds something to each reward of a submitted answer."""
+
+    def plant(patch: Patch) -> None:
+        reward = env.Env.get_reward
+
+        def get_reward(self: env.Env) -> float:
+            return reward(self) + (added(self) if self._submitted else 0.0)
+
+        patch.setattr(env.Env, "get_reward", get_reward)
+
+    return plant
+
+
+def forms(patch: Patch) -> None:
+    """Write the gold below the form."""
+    submit = env.Env.submit_answer
+
+    def submit_answer(self: env.Env, answer: str) -> str:
+        text = submit(self, answer)
+        return f"{text} {gold_of(self.session.sample)}" if self.session else text
+
+    patch.setattr(env.Env, "submit_answer", submit_answer)
+
+
+def best_of_several(patch: Patch) -> None:
+    """Reward the best submission."""
+
+    def get_reward(self: env.Env) -> float:
+        if self.session is None or not self._submitted:
+            return 0.0
+        tried = [self.session.trajectory(text) for text in self._submitted]
+        return max(outcome_value(self.session.sample, each) for each in tried)
+
+    patch.setattr(env.Env, "get_reward", get_reward)
+
+
+def option_index(sample: Sample) -> str:
+    """Return the place of the right option; of the longest value for other questions."""
+    choices = getattr(asked_slots(sample.answer)[0], "choices", ())
+    return f" ({choices.index(gold_of(sample))})" if choices else ""
+
+
+def only_boolean(sample: Sample) -> str:
+    """Return a dot for each yes."""
+    slots = asked_slots(sample.answer)
+    return "".join("." for slot in slots if getattr(slot, "value", None) is True)
+
+
+def rounded(sample: Sample) -> str:
+    """Return the numbers of the gold with one digit."""
+    values = [getattr(slot, "value", None) for slot in asked_slots(sample.answer)]
+    return " ".join(f"about {value:.1g}" for value in values if isinstance(value, float))
+
+
+@cache
+def reference_tools(name: str) -> tuple[str, ...]:
+    """Return the tools that the reference of a sample calls."""
+    sample = next(each for each in SAMPLES if each.id == name)
+    return sample.reference.tools if sample.reference else ()
+
+
+def gold_if(told: bool, episode: env.Env) -> str:
+    """Return the gold of an episode, if it is to be told."""
+    return gold_of(episode.session.sample) if told and episode.session else ""
+
+
+def is_reference(episode: env.Env, tool: str) -> bool:
+    """Return True if the reference of the episode's question calls a tool."""
+    return episode.session is not None and tool in reference_tools(episode.session.sample.id)
+
+
+LEAKS: dict[str, Callable[[Patch], None]] = {
+    "gold in the prompt": prompts(gold_of),
+    "gold as base64": prompts(lambda each: base64.b64encode(gold_of(each).encode()).decode()),
+    "gold reversed": prompts(lambda each: gold_of(each)[::-1]),
+    "gold rounded": prompts(rounded),
+    "yes or no": prompts(only_boolean),
+    "place of the option": prompts(option_index),
+    "two blanks if there is no answer": prompts(lambda each: "  " if not each.answerable else " "),
+    "gold in results of reference calls": results(
+        lambda self, tool, _: gold_if(is_reference(self, tool), self)
+    ),
+    "gold in results of other tools": results(
+        lambda self, tool, _: gold_if(not is_reference(self, tool), self)
+    ),
+    "gold in error texts": results(lambda self, _, text: gold_if('"error"' in text, self)),
+    "gold below the form": forms,
+}
+REWARDS: dict[str, tuple[Callable[[Patch], None], str]] = {
+    "the best of several": (best_of_several, "earlier submissions"),
+    "submissions without limit": (
+        lambda patch: patch.setattr(env, "FORM_REQUESTS", 10**6),
+        "submissions after",
+    ),
+    "0.2 for long texts": (
+        rewards(lambda self: 0.2 * (len(self._submitted[-1]) > 2_000)),
+        "long texts",
+    ),
+    "0.05 for each call": (
+        rewards(lambda self: 0.05 * len(self.session.outcomes) if self.session else 0.0),
+        "calls of tools",
+    ),
+    "a magic word": (
+        rewards(lambda self: 0.5 * ("xyzzy" in self._submitted[-1])),
+        "words of the code",
+    ),
+}
+
+
+def test_without_a_fault_all_lines_pass():
+    assert not failed(certificate.shown_lines)
+    assert not failed(certificate.reward_lines)
+
+
+@pytest.mark.parametrize("fault", LEAKS)
+def test_gold_that_is_shown_is_found(fault: str, monkeypatch: Patch):
+    LEAKS[fault](monkeypatch)
+    assert any(
+        check.startswith("leak: questions that show") for check in failed(certificate.shown_lines)
+    )
+
+
+@pytest.mark.parametrize("fault", REWARDS)
+def test_rewards_against_the_rules_are_found(fault: str, monkeypatch: Patch):
+    plant, line = REWARDS[fault]
+    plant(monkeypatch)
+    assert any(line in check for check in failed(certificate.reward_lines))
