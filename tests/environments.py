@@ -105,7 +105,7 @@ ENVIRONMENTS = {
     ),
     "verifiers": Environment(
         extra="test",
-        install=["verifiers>=0.4,<0.5"],
+        install=["verifiers>=0.4,<0.5", "uv"],
         pytest=["tests/authoring/doors/test_verifiers.py"],
     ),
     "nemo-gym": Environment(
