@@ -2,8 +2,12 @@
 
 import importlib.util
 import json
+import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +16,15 @@ from unittest.mock import MagicMock
 import pytest
 
 from agrotools_build.env import offered_tools
-from support.env_episodes import Episode, Played, played, scripted_episodes
+from support.env_episodes import N_ROWS, Episode, Played, played, scripted_episodes
+from support.scripted_model import ScriptedModel
 
 pytest.importorskip("nemo_gym", reason="needs NeMo Gym: python tests/environments.py nemo-gym")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-APP = (
-    Path(__file__).resolve().parents[3]
-    / "examples" / "nemo_gym" / "resources_servers" / "agrotools" / "app.py"
-)  # fmt: skip
+PROJECT = Path(__file__).resolve().parents[3] / "examples" / "nemo_gym"
+APP = PROJECT / "resources_servers" / "agrotools" / "app.py"
+GYM = Path(sys.executable).with_name("gym")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +50,7 @@ def app(module: Any) -> Iterator[Any]:
 
 
 def gym_row(module: Any, episode: Episode) -> dict[str, Any]:
-    rows = module.gym_rows("train", 12)
+    rows = module.gym_rows("train", N_ROWS)
     return next(row for row in rows if row["row_id"] == episode.row["id"])
 
 
@@ -109,3 +113,54 @@ def test_rows_are_written_as_nemo_gym_reads_them(module: Any):
             row["responses_create_params"]
         )
         assert [tool["name"] for tool in asked.tools] == [tool["name"] for tool in offered_tools()]
+
+
+def test_rollouts_of_the_command_return_and_earn_the_same_as_directly(module: Any, tmp_path: Path):
+    """NeMo Gym's own agent and model server, as processes, with a scripted model."""
+    every = scripted_episodes()
+    episodes = {name: every[name] for name in ("right", "refused", "half right")}
+    rows = [json.dumps(gym_row(module, episode)) for episode in episodes.values()]
+    shutil.copytree(PROJECT / "resources_servers", tmp_path / "resources_servers")
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    for server in (
+        "resources_servers/agrotools",
+        "responses_api_agents/simple_agent",
+        "responses_api_models/openai_model",
+    ):
+        venv = tmp_path / "venvs" / server / ".venv"  # each server is given this environment
+        venv.parent.mkdir(parents=True)
+        venv.symlink_to(sys.prefix)
+    model = ScriptedModel(episodes)
+    with model.server() as server:
+        threading.Thread(target=server.serve_forever).start()
+        start = [
+            "env", "start", "--resources-server", "agrotools", "--model-type", "openai_model", "--model", "scripted",
+            "--model-url", f"http://127.0.0.1:{server.server_port}/v1", "--model-api-key", "none",
+            "+skip_venv_if_present=true", f"+uv_venv_dir={tmp_path / 'venvs'}",
+        ]  # fmt: skip
+        with (tmp_path / "log").open("w") as log:
+            started = subprocess.Popen([GYM, *start], cwd=tmp_path, stdout=log, stderr=log)
+        try:
+            while "servers ready" not in (tmp_path / "log").read_text():
+                assert started.poll() is None, (tmp_path / "log").read_text()[-3000:]
+                time.sleep(1)
+            run = [
+                "eval", "run", "--no-serve", "--agent", "agrotools_simple_agent", "--concurrency", "1",
+                "--input", tmp_path / "rows.jsonl", "--output", tmp_path / "rollouts.jsonl",
+            ]  # fmt: skip
+            ended = subprocess.run(
+                [GYM, *run], cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+        finally:
+            started.send_signal(signal.SIGINT)
+            started.wait()
+            server.shutdown()
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
+    lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
+    rewards = dict(map(name_and_reward, map(json.loads, lines)))
+    assert model.played(rewards) == {name: played(each) for name, each in episodes.items()}
+
+
+def name_and_reward(rollout: dict[str, Any]) -> tuple[str, float]:
+    """Return the last message of a rollout, which names its episode, and what it earned."""
+    return rollout["response"]["output"][-1]["content"][0]["text"], rollout["reward"]
