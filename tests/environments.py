@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers trackers agents clients ray trl models
+python tests/environments.py extras learned servers trackers agents clients ray trl openenv verifiers nemo-gym models
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -14,6 +14,9 @@ servers    llama.cpp's server and a litellm proxy
 trackers   Inspect AI runs our tasks, MLflow and W&B log runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
 trl        two steps of GRPO on the environment to train agents in, with TRL (5.5 GB)
+openenv    examples/openenv, examples/verifiers and examples/nemo_gym (Python 3.12) play episodes of that environment
+verifiers  (0.8, 0.8 and 1.4 GB)
+nemo-gym
 ray        tool calls on Ray clusters of this machine, with workers, nodes, actors and the command killed (0.3 GB)
 models     three small models answer benchmarks (1.7 GB, hours): tests/real_models; other GGUF files of a folder
            AGROTOOLS_TEST_MODELS; run folders stay in .versions/models-runs or AGROTOOLS_TEST_MODELS_RUNS
@@ -40,9 +43,11 @@ OLDEST = "3.11"
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python, what is installed besides the package with its extra ``dev``, and what pytest is given."""
+    """A Python, what is installed besides the package with one of its extras, and what pytest is given."""
 
     python: str = OLDEST
+    extra: str = "dev"
+    """``test`` beside packages that pin another version of the MCP SDK than ``dev`` has."""
     install: Sequence[str] = ("--upgrade",)
     pytest: Sequence[str] = ("-n", "2", "-m", "unit")
 
@@ -93,6 +98,22 @@ ENVIRONMENTS = {
         pytest=["tests/engine/calling/test_ray.py", "tests/engine/calling/test_ray_executor.py"],
     ),
     "trl": Environment(install=["trl>=1.16,<2"], pytest=["tests/authoring/test_env_trl.py"]),
+    "openenv": Environment(
+        extra="test",
+        install=["openenv>=0.10,<0.11"],
+        pytest=["tests/authoring/doors/test_openenv.py"],
+    ),
+    "verifiers": Environment(
+        extra="test",
+        install=["verifiers>=0.4,<0.5", "uv"],
+        pytest=["tests/authoring/doors/test_verifiers.py"],
+    ),
+    "nemo-gym": Environment(
+        python="3.12",
+        extra="test",
+        install=["nemo_gym>=0.4,<0.5"],
+        pytest=["tests/authoring/doors/test_nemo_gym.py"],
+    ),
     "clients": Environment(pytest=["tests/tools/serve/test_clients.py"]),
     "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
     "servers": Environment(
@@ -126,8 +147,8 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
     python = folder / "bin" / "python"
     variables = dict(os.environ)
     steps = [] if python.exists() else [[uv, "venv", "--python", environment.python, folder]]
-    install = [uv, "pip", "install", "--quiet", "--python", python, "--editable", ".[dev]"]
-    steps.append([*install, *environment.install])
+    install = [uv, "pip", "install", "--quiet", "--python", python, "--editable"]
+    steps.append([*install, f".[{environment.extra}]", *environment.install])
     if name == "servers":
         servers = FOLDER / "foreign-servers"
         variables["AGROTOOLS_TEST_SERVERS"] = str(servers)

@@ -318,6 +318,11 @@ class Env:
         return outcome_value(self.session.sample, answered)
 
     @property
+    def is_over(self) -> bool:
+        """True if no further submission is taken."""
+        return self._is_over
+
+    @property
     def close(self) -> Callable[[], None]:
         """Function that ends the episode and removes its files. TRL offers the functions of the class as tools, so
         that this is a property."""
@@ -398,3 +403,26 @@ def _method(spec: ToolSpec) -> Callable[..., Any]:
 
 for _spec in tool_specs(AGROTOOLS):
     setattr(Env, _spec.name, _method(_spec))
+
+
+def offered_tools() -> list[dict[str, Any]]:
+    """Return name, description and JSON Schema of the arguments of each tool of :class:`Env`, for frameworks that take
+    no Python functions."""
+    about = " ".join(str(Env.submit_answer.__doc__).partition("Args:")[0].split())
+    answer = {"type": "string", "description": "first in your own words, then the filled form"}
+    arguments = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    submit = {"name": "submit_answer", "description": about, "parameters": arguments}
+    return [*(spec.offered() for spec in tool_specs(AGROTOOLS)), submit]
+
+
+def call_tool(env: Env, tool: str, arguments: dict[str, Any]) -> str:
+    """Call a tool of an episode by name and return its text, also if there is no such tool or argument."""
+    if tool != "submit_answer":
+        shown = env._call(tool, arguments)  # pyright: ignore[reportPrivateUsage]
+        return shown if isinstance(shown, str) else str(shown[-1]["text"])
+    if arguments.keys() != {"answer"}:
+        error = ErrorInfo(
+            kind="invalid_argument", message="submit_answer takes one argument, answer"
+        )
+        return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
+    return env.submit_answer(arguments["answer"])

@@ -22,7 +22,7 @@ from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.slots import outcome_value
 from agrotools_build import Env, PictureEnv, certificate
 from agrotools_build import env as environment
-from agrotools_build.env import fresh_seed, published, question_of
+from agrotools_build.env import call_tool, fresh_seed, offered_tools, published, question_of
 from agrotools_build.sources.drawn.fresh import STRIDE
 from agrotools_tools import AGROTOOLS
 
@@ -88,6 +88,22 @@ def test_the_form_comes_after_the_answer_and_a_refusal_costs_on_the_twin():
         env.submit_answer("unknown")
         rewards.append(env.get_reward())
     assert rewards == [0, -1, 1]
+
+
+def test_a_tool_called_by_name_returns_what_the_method_does_and_refuses_what_is_none():
+    assert [tool["name"] for tool in offered_tools()] == [*AGROTOOLS, "submit_answer"]
+    env, other = started(NUMBER), started(NUMBER)
+    assert call_tool(env, "calculate", {"expression": "2"}) == other.calculate(expression="2")
+    for name, arguments in (("nothing", {}), ("reset", {"id": 1}), ("_close", {})):
+        assert "unknown_tool" in call_tool(env, name, arguments)
+    for arguments in ({}, {"text": "unknown"}, {"answer": "unknown", "sure": True}):
+        assert "takes one argument" in call_tool(env, "submit_answer", arguments)
+    assert not env.is_over
+    answer = {"answer": "unknown"}
+    assert call_tool(env, "submit_answer", answer) == other.submit_answer(**answer)
+    assert call_tool(env, "submit_answer", answer) == other.submit_answer(**answer)
+    assert env.is_over
+    assert env.get_reward() == other.get_reward()
 
 
 def test_rewards_are_in_the_mean_the_final_answer_score():
