@@ -204,13 +204,13 @@ def _check_no_answer(slot: AbstainSlot, reference: ReferenceTrajectory) -> None:
 
     They are those of the real tools, unless the source knows better (``has_known_truth``).
     """
-    unknown = [step for step in reference.steps if step.observation and step.truth is None]
-    errors = [step.observation.error for step in unknown]
-    if any(error and error.kind == MISSING_BACKEND for error in errors):
-        raise ChainBroken(
-            "a back-end that is not on this machine would have to show that there is no answer",
-            f"{slot.reason}: {errors[0].message if errors[0] else ''}",
-        )
+    for step in reference.steps:
+        error = step.observation.error if step.observation and step.truth is None else None
+        if error is not None and error.kind == MISSING_BACKEND:
+            raise ChainBroken(
+                "a back-end that is not on this machine would have to show that there is no answer",
+                f"{slot.reason}: {error.message}",
+            )
     if not _is_shown(slot, reference):
         raise ChainBroken(
             "the tools answer what has no answer",
