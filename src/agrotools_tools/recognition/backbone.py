@@ -94,7 +94,7 @@ def open_backbone(path: Path, normalisation: str) -> Backbone:
     inputs: Sequence[Any] = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4:
         found = ", ".join(f"{one.name} {list(one.shape)}" for one in inputs)
-        why = f"{path.name} does not take one image (n, 3, height, width); its inputs are {found}"
+        why = f"{path.name} does not take a single picture (n, 3, rows, columns); its inputs are {found}"
         raise UsageError(why, hint="export the image encoder alone")
     images, channels, height, width = inputs[0].shape
     if isinstance(images, int) and images != 1:

@@ -172,7 +172,8 @@ def test_refuses_next_to_no_answerable_question_of_the_packs(name: str, most: in
         if guessed_text(sample, sample.answer) == UNKNOWN
     ]
     assert len([sample.id for sample in refused if sample.answerable]) <= most
-    assert bool(refused) == (name != "frontier")
+    # What lacks an answer must be looked at in drawn scenes; the texts of some photographs tell it.
+    assert bool(refused) == (name == "field")
 
 
 async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers(tmp_path):

@@ -48,7 +48,7 @@ def openings(benchmark: Benchmark, protocol: Protocol, mode: Mode) -> set[tuple[
 def test_with_all_tools_every_sample_has_the_same_instructions_and_tools(
     benchmark: Benchmark, protocol: Protocol, mode: Mode
 ) -> None:
-    assert len(benchmark.samples) > 500
+    assert len(benchmark.samples) > 400
     assert len(openings(benchmark, protocol, mode)) == 1
 
 
