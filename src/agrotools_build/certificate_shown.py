@@ -190,7 +190,7 @@ def world(change: Callable[[Sample], Sample] | None = None) -> Iterator[None]:
 
     All goes through its own functions, so that a fault in any of them is in the world, too.
     """
-    load, write = env.load_folder, env.write_fresh
+    load, write, possible = env.load_folder, env.write_fresh, env.possible_ids
     value, reference = env.outcome_value, env.reference_answer
     seed_of_package = env.fresh_seed(*ELSEWHERE)
 
@@ -211,12 +211,13 @@ def world(change: Callable[[Sample], Sample] | None = None) -> Iterator[None]:
         # The reference calls do not lead to other gold, and no question may be left out for that.
         env.outcome_value = lambda *_: 1.0
         env.reference_answer = lambda _: None
-        for group in (*GROUPS, ELSEWHERE):
-            env.questions(*group)
+        loaded = {name for group in (*GROUPS, ELSEWHERE) for name in env.questions(*group)}
+        # Questions of the package keep their ids, which no drawn group has.
+        env.possible_ids = lambda group: possible(group) | loaded
         env.outcome_value, env.reference_answer = value, reference
         yield
     finally:
-        env.load_folder, env.write_fresh = load, write
+        env.load_folder, env.write_fresh, env.possible_ids = load, write, possible
         env.outcome_value, env.reference_answer = value, reference
         _forget_questions()
 

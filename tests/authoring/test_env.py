@@ -32,7 +32,9 @@ _POSSIBLE_IDS = environment.possible_ids
 NUMBER = next(
     each
     for each in SAMPLES
-    if [slot.type for slot in each.answer] == ["tolerance"] and not each.twin
+    if [slot.type for slot in each.answer] == ["tolerance"]
+    and not each.twin
+    and not float(each.answer[0].value).is_integer()
 )
 TWINS = [
     next(each for each in SAMPLES if each.twin and each.answerable is answerable)

@@ -133,6 +133,7 @@ for package in (agrotools, agrotools_build, agrotools_tools):
     command = install_command("tools")
     assert done.stdout.splitlines() == [
         f"agrotools_build.Env {command}",
+        f"agrotools_build.PictureEnv {command}",
         f"agrotools_build.env_rows {command}",
         f"agrotools_build.fruit_subjects {command}",
         f"agrotools_tools.measure_zones {command}",
