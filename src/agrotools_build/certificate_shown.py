@@ -307,6 +307,10 @@ def _shown(
         for text in submissions:
             texts.append(_told(lambda text=text: episode.submit_answer(text)))
             texts.append(_called(episode, ("calculate", {"expression": "1 + 1"})))
+        _told(
+            episode.get_reward
+        )  # as a trainer does, and what is shown next must not follow from it
+    texts.append(_told(lambda: episode.reset(id=row.row_id)))
     episode.close()
     return texts
 
