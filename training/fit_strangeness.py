@@ -224,13 +224,18 @@ def _halve_validation(rows: dict[str, dict[str, Any]]) -> None:
             row["split"] = "calibrate" if is_odd else "report"
 
 
+def drawn_pixels(name: str, seed: int, difficulty: int) -> NDArray[np.uint8]:
+    """Draw a scene of :data:`DRAWINGS`, uint8 (rows, columns, 3)."""
+    scene = DRAWINGS[name](seed, difficulty)
+    images = {"rgb": scene} if isinstance(scene, np.ndarray) else scene.images
+    pixels = images.get("rgb", next(iter(images.values())))
+    return np.ascontiguousarray(pixels[..., :3], np.uint8)
+
+
 def _pictures(name: str, pools: Path) -> Any:
     if name in DRAWINGS:
         for number in range(DRAWN):
-            scene = DRAWINGS[name](FIRST_SEED + number, number % 4)
-            images = {"rgb": scene} if isinstance(scene, np.ndarray) else scene.images
-            pixels = images.get("rgb", next(iter(images.values())))
-            yield f"{number}", np.ascontiguousarray(pixels[..., :3], np.uint8)
+            yield f"{number}", drawn_pixels(name, FIRST_SEED + number, number % 4)
         return
     folder = pools / name.removesuffix(VALIDATION)
     archive = next(

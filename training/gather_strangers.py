@@ -8,9 +8,7 @@ picture of a benchmark is among them.
 """
 
 import argparse
-import csv
 import io
-import json
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,16 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fit_strangeness import DRAWINGS, drawn_pixels, table_of
 from numpy.typing import NDArray
 from PIL import Image
-from towns import make_town
 
-from agrotools_build.scenes.farmland import make_farmland_pair
-from agrotools_build.scenes.leaf_photo import make_leaf_photo
-from agrotools_build.scenes.orchard import make_orchard
-from agrotools_build.scenes.pot_plants import FORMS, make_pot
-from agrotools_build.scenes.rows import make_scene
-from agrotools_build.scenes.stands import make_block
 from agrotools_tools.recognition.net import SHIPPED, shipped_net
 from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
 
@@ -61,17 +53,6 @@ PHOTOGRAPHS = {
     "rangeland without weeds": (_NO_WEED, f"{_A}/deep_weeds, CC BY 4.0"),
 }
 """Words of a label that make a kind no stranger, and the source of the kind's pictures."""
-DRAWINGS = {
-    "drawn orchards": lambda seed: make_orchard(seed, seed % 4),
-    "drawn leaves": lambda seed: make_leaf_photo(seed, seed % 4),
-    "drawn rows": lambda seed: make_scene(seed, seed % 4),
-    "drawn towns": lambda seed: make_town(seed, seed % 4),
-    "drawn farmland": lambda seed: make_farmland_pair(seed, seed % 4),
-    "drawn trees": lambda seed: make_block(seed, seed % 4),
-    "drawn pots": lambda seed: make_pot(
-        seed, seed % 4, sorted(FORMS)[seed % len(FORMS)], 8.0 + 5 * (seed % 7)
-    ),
-}
 
 
 def photographs(pools: Path) -> dict[str, list[NDArray[np.uint8]]]:
@@ -79,7 +60,7 @@ def photographs(pools: Path) -> dict[str, list[NDArray[np.uint8]]]:
     gathered: dict[str, list[NDArray[np.uint8]]] = {}
     for pool in ("fruit_boxes", "leaf_disease", "weeds"):
         rows = defaultdict(list)
-        for row in _rows_of(pools / pool):
+        for row in table_of(pools / pool):
             rows[_kind_of(pool, row)].append(row)
         with zipfile.ZipFile(pools / pool / "images.zip") as archive:
             for kind in sorted(rows):
@@ -91,23 +72,12 @@ def photographs(pools: Path) -> dict[str, list[NDArray[np.uint8]]]:
 def drawings() -> dict[str, list[NDArray[np.uint8]]]:
     """Return drawings of each kind, of all four difficulties."""
     return {
-        kind: [_drawn(kind, FIRST_SEED + number) for number in range(EACH_DRAWN)]
+        kind: [
+            drawn_pixels(kind, seed, seed % 4)
+            for seed in range(FIRST_SEED, FIRST_SEED + EACH_DRAWN)
+        ]
         for kind in DRAWINGS
     }
-
-
-def _drawn(kind: str, seed: int) -> NDArray[np.uint8]:
-    scene: Any = DRAWINGS[kind](seed)
-    images = {"rgb": scene} if isinstance(scene, np.ndarray) else scene.images
-    pixels = images.get("rgb", next(iter(images.values())))
-    return np.ascontiguousarray(pixels[..., :3], np.uint8)
-
-
-def _rows_of(folder: Path) -> list[dict[str, Any]]:
-    if (folder / "labels.jsonl").is_file():
-        return [json.loads(line) for line in (folder / "labels.jsonl").read_text().splitlines()]
-    with (folder / "labels.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def _kind_of(pool: str, row: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ pack's own certificate says of both.
 """
 
 import argparse
-import csv
 import io
 import json
 import shutil
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from fit_strangeness import table_of
 from PIL import Image
 
 from agrotools.vision.reading import read_image
@@ -80,12 +80,9 @@ def leaves_and_weeds(pools: Path, folder: Path) -> dict[str, list[LabelledImage]
     """Unpack labelled pictures of the pools that no net learnt from, and those of jute pests."""
     found: dict[str, list[LabelledImage]] = defaultdict(list)
     for pool in ("leaf_disease", "weeds", "pests"):
-        with (pools / pool / "labels.csv").open(encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        if pool == "weeds":
-            rows = _not_learnt_weeds(rows)
-        if pool == "leaf_disease":
-            rows = [row for row in rows if row["split"] == "val"]
+        rows = table_of(pools / pool)
+        if pool != "pests":  # of which no net learnt
+            rows = [row for row in rows if row["split"] != "train"]
         with zipfile.ZipFile(pools / pool / "images.zip") as archive:
             for row in _few_of_each(rows):
                 name = {"leaf_disease": row.get("crop", ""), "pests": "jute pests"}.get(pool, pool)
@@ -94,18 +91,6 @@ def leaves_and_weeds(pools: Path, folder: Path) -> dict[str, list[LabelledImage]
                 path.write_bytes(archive.read(row["image"]))
                 found[name].append(LabelledImage(path, row["label"], row["group"]))
     return found
-
-
-def _not_learnt_weeds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the fifth that ``train_weed_net.py`` kept apart: its split, with the same seed."""
-    draw, places = np.random.default_rng(5), defaultdict(list)
-    for place, row in enumerate(rows):
-        places[row["label"]].append(place)
-    kept: list[dict[str, Any]] = []
-    for label in sorted(places):
-        order = draw.permutation(np.array(places[label]))
-        kept += [rows[int(place)] for place in order[round(0.8 * len(order)) :]]
-    return kept
 
 
 def _few_of_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -124,8 +124,9 @@ def compare_backends(
             f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files"
         )
     results_read = [result for each in given.values() for place in read if (result := each[place])]
-    if all(result.no_crop for result in results_read):
-        raise results_read[0].no_crop or UsageError("no back-end knows the crop")
+    no_crop = [result.no_crop for result in results_read if result.no_crop]
+    if len(no_crop) == len(results_read):
+        raise no_crop[0]
     groups = tuple(pictures[place].group for place in read)
     metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
     crop = arguments.get("crop")

@@ -7,8 +7,8 @@ from accuracy.table import MEASURED, read_rows
 from agrotools.core.files import read_table
 
 _FILE = Path(__file__).with_name("errors.toml")
-WHERE = {"own": "own collection", "elsewhere": "elsewhere"}
-"""Places of an error, and what the page calls them."""
+WHERE = ("own", "elsewhere")
+"""Places of an error: the tool's own collection, and elsewhere."""
 
 
 class Error(NamedTuple):

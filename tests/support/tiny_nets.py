@@ -140,3 +140,10 @@ def use_tiny_strangers(patch: pytest.MonkeyPatch, folder: Path, each: int = 8) -
     }
     write_strangers(folder, kinds, pictures, nets, "a test")
     patch.setattr("agrotools_tools.recognition.strangers.shipped_file", lambda name: folder / name)
+
+
+def use_tiny_pack_nets(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Put a tiny net of weeds, and strangers described by it, in the place of what packs learn from."""
+    write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
+    patch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
+    use_tiny_strangers(patch, folder)

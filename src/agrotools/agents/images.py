@@ -382,11 +382,7 @@ def _values(file: SampleFile, colours: Mapping[str, str]) -> str:
 def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[tuple[str, str]]:
     """Return the pictures among the files that a call wrote to ``folder``, together at most ``PICTURE_BYTES``: media
     types and contents in base64."""
-    shown = [
-        each
-        for each in artifacts
-        if each.media_type.startswith("image/") and not each.name.endswith(".svg")
-    ]
+    shown = _pictures_among(artifacts)
     pictures = [
         _result_picture(each, folder / each.name, PICTURE_BYTES // len(shown)) for each in shown
     ]
@@ -398,18 +394,27 @@ def bounded_result_pictures(
 ) -> "list[Image.Image]":
     """Return the pictures (crops, overlays, charts) among the files that a call wrote to ``folder``, at most
     ``longest_px`` on the long side; a picture that cannot be read is left out."""
-    made = [
-        make_picture(
-            folder / each.name,
-            each.name,
-            "raster" if each.name.endswith(".tif") else "image",
-            None,
-            longest_px=longest_px,
-        )
+    pictures = [
+        _bounded_artifact(each, folder / each.name, longest_px)
+        for each in _pictures_among(artifacts)
+    ]
+    return [each.image for each in pictures if isinstance(each, BoundedPicture)]
+
+
+def _pictures_among(artifacts: Sequence[Artifact]) -> list[Artifact]:
+    """Return the files that can be shown as pictures: all images but SVG, which is not decoded."""
+    return [
+        each
         for each in artifacts
         if each.media_type.startswith("image/") and not each.name.endswith(".svg")
     ]
-    return [each.image for each in made if isinstance(each, BoundedPicture)]
+
+
+def _bounded_artifact(
+    artifact: Artifact, path: Path, longest_px: int
+) -> BoundedPicture | Unreadable:
+    kind = "raster" if path.suffix == ".tif" else "image"
+    return make_picture(path, artifact.name, kind, None, longest_px=longest_px)
 
 
 def _result_picture(artifact: Artifact, path: Path, longest: int) -> tuple[str, str] | None:
@@ -417,9 +422,8 @@ def _result_picture(artifact: Artifact, path: Path, longest: int) -> tuple[str, 
     longest = longest // 4 * 3
     if artifact.media_type in ("image/png", "image/jpeg") and path.stat().st_size <= longest:
         return artifact.media_type, base64.b64encode(path.read_bytes()).decode()
-    kind = "raster" if path.suffix == ".tif" else "image"
     for side in _SIDES_PX:
-        picture = make_picture(path, artifact.name, kind, None, longest_px=side)
+        picture = _bounded_artifact(artifact, path, side)
         if isinstance(picture, Unreadable):
             return None
         buffer = io.BytesIO()

@@ -40,7 +40,7 @@ from agrotools_tools.counting.result import (
 from agrotools_tools.shipped import shipped_file
 from agrotools_tools.vision.colours import lab_of
 from agrotools_tools.vision.nets import DescribedNet, DescriptionPart, Graph, read_whole_net
-from agrotools_tools.vision.strangeness import FLAG, strangeness
+from agrotools_tools.vision.strangeness import FLAG, picture_traits, strangeness
 from agrotools_tools.vision.vegetation import disc, otsu_threshold, small_parts
 
 Values = NDArray[np.float32]
@@ -169,7 +169,8 @@ def shows_no_field(photo: NDArray[np.uint8]) -> bool:
     It is far from photographs of fields, or nearer to single leaves than to them
     (:mod:`agrotools_tools.vision.strangeness`).
     """
-    of_field, of_leaf = strangeness(photo, "field"), strangeness(photo, "leaf")
+    traits = picture_traits(photo)
+    of_field, of_leaf = strangeness(traits, "field"), strangeness(traits, "leaf")
     from_fields = of_field.score - of_field.threshold
     from_leaves = of_leaf.score - of_leaf.threshold
     is_like_a_leaf = from_leaves <= 0 and from_fields - from_leaves > _NEARER_TO_LEAVES

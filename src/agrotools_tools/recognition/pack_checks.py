@@ -114,7 +114,7 @@ def check_pack(data: TrainingData, strangers: Strangers, keep: float = KEEP) -> 
         folds=len(folds),
         strangers=_stranger_figures(strangers, rule.names(of_strangers)),
         left_out=_named_of_left_out(data, strangers, strength, rule),
-        curve=_curve(data, folds, strength),
+        curve=_curve(data, folds, strength, logits),
     )
     return Checked(strength, rule.temperature, rule.threshold, rule.most_stranger, figures)
 
@@ -218,8 +218,10 @@ def _named_of_left_out(
     return shares
 
 
-def _curve(data: TrainingData, folds: Folds, strength: float) -> tuple[CurvePoint, ...]:
-    """Return the accuracy with few pictures of each class, and with all of them last.
+def _curve(
+    data: TrainingData, folds: Folds, strength: float, logits: Floats
+) -> tuple[CurvePoint, ...]:
+    """Return the accuracy with few pictures of each class, and last with all of them (``logits``, out of fold).
 
     A point is left out if no class has more pictures than it, because it would be the last one.
     """
@@ -227,14 +229,15 @@ def _curve(data: TrainingData, folds: Folds, strength: float) -> tuple[CurvePoin
     order = draw.permutation(len(data.classes))
     largest = max(int(np.bincount(data.classes[learn]).max()) for learn, _ in folds)
     points: list[CurvePoint] = []
-    for size in [*(size for size in CURVE if size < largest), largest]:
+    for size in (size for size in CURVE if size < largest):
         right = np.zeros(len(data.classes), np.bool_)
         for learn, check in folds:
             few = _at_most(data, order[np.isin(order, learn)], size)
-            logits = fit_names(data, few, strength).logits(data.features[check])
-            right[check] = logits.argmax(axis=1) == data.classes[check]
+            of_few = fit_names(data, few, strength).logits(data.features[check])
+            right[check] = of_few.argmax(axis=1) == data.classes[check]
         points.append(CurvePoint(pictures=size, accuracy=float(right.mean())))
-    return tuple(points)
+    accuracy = float((logits.argmax(axis=1) == data.classes).mean())
+    return (*points, CurvePoint(pictures=largest, accuracy=accuracy))
 
 
 def _at_most(data: TrainingData, places: Ints, size: int) -> Ints:

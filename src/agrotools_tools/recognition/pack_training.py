@@ -19,7 +19,7 @@ from agrotools_tools.recognition import shipped_files
 from agrotools_tools.recognition.backbone import Backbone
 from agrotools_tools.recognition.labelled_pictures import LabelledImage, check_classes
 from agrotools_tools.recognition.net import SHIPPED, Net, picture_features, shipped_net
-from agrotools_tools.recognition.pack_checks import KEEP, check_pack
+from agrotools_tools.recognition.pack_checks import KEEP, Checked, check_pack
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
 from agrotools_tools.recognition.packs import (
     PackHead,
@@ -85,18 +85,22 @@ def train_pack(
     progress(_stranger_line(strangers, not_strange, shows))
     progress(f"training on {len(data.classes)} pictures of {len(data.names)} classes")
     with threadpool_limits(1):  # matrices are small, and sums do not depend on the machine
-        info, head = _train(data, strangers, keep)
-    info = info.model_copy(
-        update={
-            "name": out.name,
-            "nets": {
-                name: net.info.sha256 for name in SHIPPED for net in nets if net.info.name == name
-            },
-            "shows": tuple(shows),
-            "backbone": None if backbone is None else backbone.info,
-            "licence_note": licence_note
-            or "learnt from your own pictures; their terms hold for the pack too",
-        }
+        checked, head = _train(data, strangers, keep)
+    info = PackInfo(
+        name=out.name,
+        classes=data.names,
+        hand_features=TRAITS_VERSION,
+        nets={name: net.info.sha256 for name in SHIPPED for net in nets if net.info.name == name},
+        regularisation=checked.regularisation,
+        temperature=checked.temperature,
+        threshold=checked.threshold,
+        most_stranger=checked.most_stranger,
+        shows=tuple(shows),
+        backbone=None if backbone is None else backbone.info,
+        figures=checked.figures,
+        licence_note=licence_note
+        or "learnt from your own pictures; their terms hold for the pack too",
+        weights_sha256="",
     )
     return save_pack(out, info, head, sorted(set(data.digests)))
 
@@ -117,23 +121,10 @@ def _stranger_line(strangers: Strangers, not_strange: Sequence[str], shows: Sequ
     )
 
 
-def _train(data: TrainingData, strangers: Strangers, keep: float) -> tuple[PackInfo, PackHead]:
+def _train(data: TrainingData, strangers: Strangers, keep: float) -> tuple[Checked, PackHead]:
     checked = check_pack(data, strangers, keep)
-    info = PackInfo(
-        name="",
-        classes=data.names,
-        hand_features=TRAITS_VERSION,
-        nets={},
-        regularisation=checked.regularisation,
-        temperature=checked.temperature,
-        threshold=checked.threshold,
-        most_stranger=checked.most_stranger,
-        figures=checked.figures,
-        licence_note="",
-        weights_sha256="",
-    )
     everything = np.arange(len(data.classes))
-    return info, fit_head(data, everything, strangers, checked.regularisation)
+    return checked, fit_head(data, everything, strangers, checked.regularisation)
 
 
 def _extract_features(

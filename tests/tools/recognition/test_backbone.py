@@ -13,7 +13,7 @@ from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import read_pack
 from support.command import run_command
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
-from support.tiny_nets import tiny_onnx, use_tiny_strangers, write_tiny_net
+from support.tiny_nets import tiny_onnx, use_tiny_pack_nets
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra onnx)")
 pytestmark = pytest.mark.tools
@@ -22,10 +22,7 @@ pytestmark = pytest.mark.tools
 @pytest.fixture(autouse=True)
 def _tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "nets"
-    write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
-    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
-    use_tiny_strangers(monkeypatch, folder)
+    use_tiny_pack_nets(monkeypatch, tmp_path / "nets")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from agrotools_tools.recognition.packs import (
     read_pack,
 )
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
-from support.tiny_nets import STRANGER_COLOURS, use_tiny_strangers, write_tiny_net
+from support.tiny_nets import STRANGER_COLOURS, use_tiny_pack_nets
 
 SKY = (90, 140, 250)
 
@@ -30,10 +30,8 @@ SKY = (90, 140, 250)
 def net_folder(tmp_path_factory: pytest.TempPathFactory):
     """Tiny nets in the place of those of the package."""
     folder = tmp_path_factory.mktemp("nets")
-    write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
-        use_tiny_strangers(patch, folder)
+        use_tiny_pack_nets(patch, folder)
         yield folder
 
 

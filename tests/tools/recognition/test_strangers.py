@@ -15,7 +15,7 @@ from agrotools_tools.recognition.packs import read_pack
 from agrotools_tools.recognition.strangers import shown_kinds, stranger_kinds, strangers_for
 from support.command import run_command
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
-from support.tiny_nets import STRANGER_COLOURS, use_tiny_strangers, write_tiny_net
+from support.tiny_nets import STRANGER_COLOURS, use_tiny_pack_nets, write_tiny_net
 
 pytestmark = pytest.mark.tools
 
@@ -23,10 +23,7 @@ pytestmark = pytest.mark.tools
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "nets"
-    write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
-    monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: folder)
-    use_tiny_strangers(monkeypatch, folder)
+    use_tiny_pack_nets(monkeypatch, tmp_path / "nets")
     return tmp_path
 
 
