@@ -63,7 +63,8 @@ def test_pictures_of_results_are_shown_in_user_messages_and_stored_by_hash(
     shown = [message for body in bodies for message in pictures_after_the_question(body)]
     assert {message["role"] for message in shown} == {"user"}
     captions = [part["text"] for part in shown[0]["content"] if part["type"] == "text"]
-    assert captions[-1].startswith("Picture ") and ", made by " in captions[-1]
+    assert captions[-1].startswith("Picture ")
+    assert ", made by " in captions[-1]
     for part in shown[0]["content"]:
         if part["type"] == "image_url":
             encoded = part["image_url"]["url"].partition(",")[2]
@@ -91,7 +92,9 @@ def test_pictures_of_results_are_shown_in_user_messages_and_stored_by_hash(
     other: list[dict[str, Any]] = []
     without = run_with(tmp_path / "without", other.append, protocol=protocol)
     assert not any(pictures_after_the_question(body) for body in other)
-    scores = [each.summary.modes["end-to-end"].metrics["fas"].overall.value for each in (run, without)]
+    scores = [
+        each.summary.modes["end-to-end"].metrics["fas"].overall.value for each in (run, without)
+    ]
     assert scores[0] == scores[1], "the reference follower does not look at pictures"
     assert run.manifest.tool_images == "after results"
     assert run.manifest.prompt_hash != without.manifest.prompt_hash
@@ -114,7 +117,9 @@ def history_with_overlay(folder: Path, name: str = "overlay.png") -> list[Step]:
 
 
 def messages_of(agent: LLMAgent, folder: Path, steps: list[Step]) -> list[Any]:
-    view = SampleView(id="one", query="How many?", files=(), toolset=("count_objects",), answer_form="")
+    view = SampleView(
+        id="one", query="How many?", files=(), toolset=("count_objects",), answer_form=""
+    )
     RESULT_FILES.set(folder)
     try:
         return run_now(agent.request_for(view, steps))[0]
