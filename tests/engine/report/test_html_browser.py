@@ -305,6 +305,15 @@ async def test_help_opens_at_its_top_and_closes(report: Path):
         assert faults(page) == ([], [])
 
 
+async def test_a_jump_to_the_content_stays_in_the_view(report: Path):
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#setup")
+        await page.evaluate("document.querySelector('.skip').click()")
+        assert await page.evaluate("document.activeElement.id") == "main"
+        assert await page.evaluate("document.body.dataset.view") == "setup"
+        assert faults(page) == ([], [])
+
+
 async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
     tasks = ("weed_identification", "organ_counting")
     samples = [made_sample(f"s{number}", task_type=tasks[number % 2]) for number in range(12)]
@@ -598,6 +607,7 @@ async def test_no_view_has_a_serious_fault(tmp_path: Path):
             await page.prefer(scheme)
             for view in (
                 "overview",
+                "table",
                 "samples",
                 "compare",
                 "tables",

@@ -36,7 +36,7 @@ function flipList(title, flips) {
   const most = 200;
   return el("section.card", {}, el("h3", {}, `${title} (${flips.length})`), el("ul.flips", {}, flips.slice(0, most).map(({ a, b }) => el("li", {},
     el("a", { href: sampleAddress(a) }, a.sample.id), " ", badge(a.value, runs[a.run].label), " ", badge(b.value, runs[b.run].label), el("span.dim", {}, ` ${words(a.sample.task)}: ${(a.value < b.value ? a : b).reason}`)))),
-  flips.length > most && el("p.dim", {}, `${flips.length - most} more: choose “runs disagree” above the list of samples.`));
+  flips.length > most && el("p.dim", {}, `${flips.length - most} more are in the list of samples, under “runs disagree”.`));
 }
 
 // By task and by cause: difference, interval and number of samples; turned if the runs are chosen the other way round.

@@ -128,7 +128,7 @@ function stepsView(data, record) {
   const sums = [record.seconds > 0 && duration(record.seconds), record.tokens > 0 && `${data.sent_tokens}, ${amount(data.tokens[1])} out`, data.usd !== null && dollars(data.usd), data.silent && "usage not reported by the agent"].filter(Boolean).join(", ");
   return el("section.taken", {}, el("h3", {}, record.mode === "step-by-step" ? "Predicted steps " : "Steps ", el("small.dim", {}, sums)),
     el("ol.steps", {}, data.steps.map((step) => stepView(step, longest, runs[record.run].certificates)),
-      data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page: agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));
+      data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page. To see them, run agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));
 }
 
 // --- answer and scores ----------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ async function drawDetail(record) {
   const command = el("p.dim", {}, "in a terminal: ", el("code", {}, `agrotools explain ${run.folder} ${record.sample.id} --mode ${record.mode}${record.epoch ? ` --epoch ${record.epoch}` : ""}`));
   if (!data) {
     stage = null;
-    pane.replaceChildren(title, el("p.query", {}, record.sample.query), el("p.warning", {}, failure || `The details of this record are not in this file, to keep it small. To see them: agrotools view ${run.folder}`), command);
+    pane.replaceChildren(title, el("p.query", {}, record.sample.query), el("p.warning", {}, failure || `The details of this record are not in this file, to keep it small. To see them, run agrotools view ${run.folder}`), command);
     return;
   }
   const left = el("div.asked", {},

@@ -70,6 +70,8 @@ function explainHeadings() {
 }
 
 byId("help-open").addEventListener("click", openHelp);
+// The address names the view: a jump to the content must not change it.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
 byId("scheme").addEventListener("click", () => {
   const dark = getComputedStyle(document.documentElement).colorScheme === "dark" || (getComputedStyle(document.documentElement).colorScheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.style.colorScheme = dark ? "light" : "dark";

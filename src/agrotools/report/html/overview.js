@@ -50,7 +50,7 @@ function spent(run) {
     run.seconds > 0 && [`${duration(run.seconds)} a sample`, "mean time of a sample, as in the run statistics; several samples run at the same time"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
-    run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
+    run.missing > 0 && [`${run.missing} missing`, "planned and not finished; run the same agrotools eval command to resume"],
   ];
   return el("span.spent.dim", {}, parts.filter(Boolean).map(([text, title], at) => [at > 0 && " · ", el("span", { title }, text)]));
 }
@@ -65,7 +65,7 @@ function runsCard() {
       el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
         el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
       run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
-      run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
+      run.unsealed && [" ", el("span.badge", { title: "not isolated, so it could have read the answers" }, "unsealed")]),
     figure(run),
     run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
       : el("span.dim", {}, run.possible ? `between ${onScale(run.possible[0])} and ${onScale(run.possible[1])} if all invalid ones are counted` : ""),
@@ -131,7 +131,7 @@ function lostCard() {
     return `${partWord(part)} ${one(lost)}: ${partTitle(part)}${interval ? `, 95 % interval ${one(interval.lower)} to ${one(interval.upper)}` : ""}`;
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
-  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press the name of another run above to see where its points went" : ""}`)),
+  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press the name of another run to see its points" : ""}`)),
     el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points scored, ${one(split.gap)} lost, in ${count(split.n, "sample")}${partial ? " (all that have a score; the metric above is of some of them)" : ""}. Click a lost part to see its samples.`),
     el("div.bar", {},
       split.score > 0 && el("span.part.scored", { title: `${points(split.score / 100)} points scored`, style: share(split.score) }, el("span", {}, "score"), el("b", {}, points(split.score / 100))),
