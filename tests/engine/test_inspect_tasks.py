@@ -84,7 +84,7 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
 
 
 @pytest.mark.filterwarnings("ignore")  # of libraries that Inspect uses
-def test_pictures_of_results_reach_the_model_and_other_solvers():
+def test_pictures_of_results_reach_the_model_and_other_solvers(tmp_path: Path):
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import ContentImage, get_model
     from inspect_ai.solver import generate
@@ -110,6 +110,7 @@ def test_pictures_of_results_reach_the_model_and_other_solvers():
                 sample_id=sample.id,
                 solver=solver,
                 display="none",
+                log_dir=str(tmp_path),
             )[0]
         assert log.status == "success", log.error
         results = [each for each in log.samples[0].messages if each.role == "tool"]
