@@ -103,5 +103,5 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
     return [
         f"* confident and wrong: {every['confident and wrong']} of {every['calls']}, {every['share, 95 %']}: "
         f"{', '.join(wrong)}",
-        f"* refused or flagged though made for it: {', '.join(doubted)}",
+        f"* refused or flagged although the tool is made for such pictures: {', '.join(doubted)}",
     ]
