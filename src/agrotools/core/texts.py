@@ -66,6 +66,16 @@ def prompt_tokens_text(tokens: float, cached: float | None) -> str:
     return f"{amount_text(tokens)} tokens in (from a prompt cache: {share})"
 
 
+def tokens_text(tokens_in: float, cached: float | None, tokens_out: float) -> str:
+    """Return prompt tokens and generated tokens: ``1.4 M tokens in, 11,511 out; 30 % of the tokens in were cached``."""
+    both = f"{amount_text(tokens_in)} tokens in, {amount_text(tokens_out)} out"
+    if cached is None:
+        return f"{both}; cached tokens not reported"
+    if not tokens_in:
+        return both
+    return f"{both}; {100 * cached / tokens_in:.0f} % of the tokens in were cached"
+
+
 def amount_text(n: float) -> str:
     """Return a count with at most five digits: ``12,345``, ``1.235 M``."""
     return f"{n:,.0f}" if n < 99_999.5 else f"{n / 1e6:.4g} M"
