@@ -254,7 +254,7 @@ def _gate_runs(
         max_drop,
         allow_invalid=allow_invalid,
     )
-    return result, of_new.model, of_old.model
+    return result, of_new.shown_model, of_old.shown_model
 
 
 def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> list[str]:

@@ -433,7 +433,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
 
 def _model_name(summary: Summary, *, name_quick: bool) -> str:
     """Return the model of a run with what it was offered: tools, quick part, degraded pictures and faults."""
-    name = harmless(summary.model) or "run"
+    name = harmless(summary.name or summary.model) or "run"
     if summary.tools != "all":
         name += f", tools {summary.tools}"
     if name_quick and summary.quick:

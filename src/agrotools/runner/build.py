@@ -389,6 +389,7 @@ def describe_run(
         degrade=chosen.degrade,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         model=source.name,
+        name=config.run.name,
         model_hash=source.model_hash,
         base_url=source.base_url,
         privileged=source.privileged,
