@@ -93,7 +93,7 @@ def comparison_tables(
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
-        yield Paragraph("All rows and the words: --details. More samples: --flips N.")
+        yield Paragraph("All rows and definitions: --details. More samples: --flips N.")
 
 
 def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool) -> list[Paragraph]:
@@ -428,7 +428,7 @@ def _legend(comparison: RunComparison) -> Iterator[str]:
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others}). "
-        "*: below 0.05. Intervals are not adjusted. Words: docs/glossary.md."
+        "*: below 0.05. Intervals are not adjusted. Terms: docs/glossary.md."
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:

@@ -5,7 +5,7 @@ both versions are scored by the same rules, whichever they are by then.
 """
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,7 +48,7 @@ def save_run(run: Path, file: Path) -> None:
 
 
 @contextmanager
-def opened_run(path: Path) -> Iterator[Path]:
+def opened_run(path: Path) -> Generator[Path]:
     """Yield the folder of a run: ``path`` itself, or the content of a file of :func:`save_run` for this while.
 
     Raises:

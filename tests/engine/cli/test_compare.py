@@ -224,6 +224,17 @@ def test_a_version_that_fails_is_not_saved_and_one_that_passes_is(runs, tmp_path
     assert file.exists()
 
 
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_a_log_of_inspect_is_refused_with_the_way_to_a_run(runs, tmp_path, command):
+    log = tmp_path / "2026_tree.eval"
+    log.write_bytes(b"PK")
+    second = ["--against", runs[0]] if command == "gate" else [runs[0]]
+    done = run_command(command, log, *second)
+    assert done.returncode == 2
+    assert "2026_tree.eval is a log of Inspect" in done.stderr
+    assert "--predictions DIR/2026_tree.json --out RUN" in done.stderr
+
+
 def test_what_cannot_be_saved_or_is_no_saved_run_is_refused(runs, tmp_path):
     good, _ = runs
     table = tmp_path / "scores.csv"
