@@ -80,7 +80,7 @@ ENVIRONMENTS = {
     ),
     "trackers": Environment(
         python="3.12",
-        install=["inspect-ai>=0.3.285", "mlflow-skinny>=3.17", "wandb>=0.20"],
+        install=["inspect-ai>=0.3.285", "openai", "mlflow-skinny>=3.17", "wandb>=0.20"],
         pytest=["tests/engine/report/test_trackers.py", "tests/engine/test_inspect_tasks.py"],
     ),
     "agents": Environment(

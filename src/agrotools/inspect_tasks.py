@@ -1,6 +1,6 @@
 """Tasks of Inspect AI (extra ``inspect``): our questions, tools, closing message and score in its runs and logs.
 
-    inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini
+    inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini [-T tool_images=true]
 
 The solver is the loop of ``agrotools eval``. The tools are tools of Inspect, for its log and other solvers, too.
 The metric ``fas`` is that of ``agrotools eval``; scores of single samples are those before twins are compared.
@@ -44,6 +44,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import Tool, ToolDef, ToolParams, tool
 from inspect_ai.tool import ToolCall as InspectCall
 
+from agrotools.agents.images import RESULT_FILES
 from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_end_to_end
 from agrotools.agents.session import Session
@@ -54,6 +55,7 @@ from agrotools.core import (
     Observation,
     Record,
     ToolCall,
+    ToolImages,
     ToolOutcome,
     ToolSpec,
     Trajectory,
@@ -61,7 +63,7 @@ from agrotools.core import (
 from agrotools.core.libraries import require_libraries
 from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, load_as
-from agrotools.models import Completion, Message, ModelSettings, TextPart
+from agrotools.models import Completion, ContentPart, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.metrics import FAS
@@ -106,11 +108,18 @@ class EndWorkers(Hooks):
 
 
 @tool
-def agricultural_tool(spec: ToolSpec, session: Session, executor: ToolExecutor) -> Tool:
-    """Return a tool of a sample, with its name, description and JSON Schema."""
+def agricultural_tool(
+    spec: ToolSpec, session: Session, executor: ToolExecutor, *, tool_images: bool
+) -> Tool:
+    """Return a tool of a sample, with its name, description and JSON Schema.
 
-    async def execute(**kwargs: Any) -> str:
-        return await session.call(executor, spec.name, kwargs)
+    ``tool_images``: True if its results hold the pictures that a call makes.
+    """
+
+    async def execute(**kwargs: Any) -> str | list[Content]:
+        text = await session.call(executor, spec.name, kwargs)
+        pictures = await asyncio.to_thread(session.last_parts) if tool_images else ()
+        return [ContentText(text=text), *_contents(pictures)] if pictures else text
 
     offered = spec.offered()
     parameters = ToolParams.model_validate(offered["parameters"])
@@ -154,10 +163,7 @@ class _InspectModel:
 
 
 def _chat_message(message: Message) -> ChatMessage:
-    content: list[Content] = [
-        ContentText(text=part.text) if isinstance(part, TextPart) else ContentImage(image=part.url)
-        for part in message.content
-    ]
+    content = _contents(message.content)
     match message.role:
         case "system":
             return ChatMessageSystem(content=content)
@@ -175,6 +181,13 @@ def _chat_message(message: Message) -> ChatMessage:
             return ChatMessageAssistant(content=content, tool_calls=calls or None)
 
 
+def _contents(parts: Sequence[ContentPart]) -> list[Content]:
+    return [
+        ContentText(text=part.text) if isinstance(part, TextPart) else ContentImage(image=part.url)
+        for part in parts
+    ]
+
+
 def _arguments(text: str) -> dict[str, Any]:
     try:
         return cast("dict[str, Any]", loads_strictly(text))
@@ -183,18 +196,23 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 @solver
-def prepare_sample(benchmark: Benchmark) -> Solver:
+def prepare_sample(benchmark: Benchmark, *, tool_images: bool) -> Solver:
     """Return a solver that puts instructions, pictures, question and tools of a sample into the state."""
+    # Inspect moves the pictures of a result to where the provider of the model takes them.
+    place: ToolImages = "in results" if tool_images else ""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         executor = await _SESSIONS.executor(benchmark)
         sample = await asyncio.to_thread(benchmark.prepare, benchmark.sample(str(state.sample_id)))
         session = Session(sample, benchmark.view(sample, MODE))
-        agent = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
+        model = cast(Any, _InspectModel(state))
+        agent = LLMAgent(model, MODE, "tool-calling", tool_images=place)
         _SESSIONS.open[state.uuid] = session, agent
         messages, specs = await agent.request_for(session.view, ())
         state.messages = [_chat_message(each) for each in messages]
-        state.tools = [agricultural_tool(spec, session, executor) for spec in specs]
+        state.tools = [
+            agricultural_tool(spec, session, executor, tool_images=tool_images) for spec in specs
+        ]
         return state
 
     return solve
@@ -206,6 +224,7 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         session, agent = _SESSIONS.open[state.uuid]
+        RESULT_FILES.set(session.artifacts)
 
         async def call_tool(call: ToolCall) -> ToolOutcome:
             before = len(session.outcomes)
@@ -296,7 +315,7 @@ def final_answer_score() -> Scorer:
     return score
 
 
-def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task:
+def _task(name: str, *, quick: bool = False, max_steps: int, tool_images: bool) -> Task:
     require_libraries(f"{name}, whose pictures are drawn here,")
     benchmark = load_as(name, Loading(quick=quick, files_later=True))
     samples = [
@@ -310,7 +329,7 @@ def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task
     ]
     return Task(
         dataset=MemoryDataset(samples, name=name),
-        setup=prepare_sample(benchmark),
+        setup=prepare_sample(benchmark, tool_images=tool_images),
         solver=answer_question(max_steps),
         scorer=final_answer_score(),
         version=benchmark.header.version,
@@ -318,18 +337,18 @@ def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task
 
 
 @task
-def embedded(max_steps: int = MAX_STEPS) -> Task:
+def embedded(max_steps: int = MAX_STEPS, tool_images: bool = False) -> Task:
     """Questions on drawn scenes, whole."""
-    return _task("embedded", max_steps=max_steps)
+    return _task("embedded", max_steps=max_steps, tool_images=tool_images)
 
 
 @task
-def embedded_quick(max_steps: int = MAX_STEPS) -> Task:
+def embedded_quick(max_steps: int = MAX_STEPS, tool_images: bool = False) -> Task:
     """The quick part of the questions on drawn scenes, for a first look."""
-    return _task("embedded", quick=True, max_steps=max_steps)
+    return _task("embedded", quick=True, max_steps=max_steps, tool_images=tool_images)
 
 
 @task
-def field(max_steps: int = MAX_STEPS) -> Task:
+def field(max_steps: int = MAX_STEPS, tool_images: bool = False) -> Task:
     """Questions on photographs; get these first: ``agrotools benchmarks get field``."""
-    return _task("field", max_steps=max_steps)
+    return _task("field", max_steps=max_steps, tool_images=tool_images)

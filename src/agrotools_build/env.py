@@ -24,7 +24,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 from filelock import FileLock
 
 from agrotools.agents.baselines.simple import OraclePolicy
-from agrotools.agents.images import PREVIEWED_KINDS, BoundedPicture, file_parts, make_picture
+from agrotools.agents.images import (
+    PREVIEWED_KINDS,
+    BoundedPicture,
+    file_parts,
+    make_picture,
+)
 from agrotools.agents.llm import (
     FORM_REQUESTS,
     closing_message,
@@ -65,8 +70,6 @@ Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 DRAWN_TOGETHER = 12
 """Number of answerable questions that are drawn at a time; the groups of a seed take turns with the published ones."""
-PICTURE_PX = 512
-"""Longest side of a picture in a result of :class:`PictureEnv`: enough to see marks, and few tokens."""
 MOST_CALLS = 20
 """Maximum number of tool calls of an episode."""
 _FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
@@ -354,7 +357,7 @@ class Env:
             self.session.call(executor, tool, arguments), loop
         )
         text = called.result()
-        pictures = self.session.last_pictures(PICTURE_PX) if self.shows_pictures else []
+        pictures = self.session.last_pictures() if self.shows_pictures else []
         if not pictures:
             return text
         blocks: list[dict[str, Any]] = [{"type": "image", "image": each} for each in pictures]

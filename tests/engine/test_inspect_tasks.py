@@ -81,3 +81,39 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
         event.function for sample in log.samples for event in sample.events if event.event == "tool"
     }
     assert "measure_fruit_size" in tools, "the log shows the calls as tools of Inspect"
+
+
+@pytest.mark.filterwarnings("ignore")  # of libraries that Inspect uses
+def test_pictures_of_results_reach_the_model_and_other_solvers():
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import ContentImage, get_model
+    from inspect_ai.solver import generate
+
+    from agrotools.inspect_tasks import embedded_quick
+
+    benchmark = at.load_benchmark("embedded", quick=True)
+    sample = next(
+        each
+        for each in benchmark.samples
+        if each.id in benchmark.header.quick
+        and each.reference
+        and each.reference.steps[0].tool == "count_objects"
+    )
+    follow = ReferenceFollower([sample], benchmark.root)
+    for solver in (None, generate()):
+        with serving(follow) as endpoint:
+            log = inspect_eval(
+                embedded_quick(tool_images=True),
+                model=get_model(
+                    "openai-api/local/scripted", base_url=endpoint.base_url, api_key="none"
+                ),
+                sample_id=sample.id,
+                solver=solver,
+                display="none",
+            )[0]
+        assert log.status == "success", log.error
+        results = [each for each in log.samples[0].messages if each.role == "tool"]
+        shown = [
+            part for each in results for part in each.content if isinstance(part, ContentImage)
+        ]
+        assert shown, "the result holds the picture of the call"

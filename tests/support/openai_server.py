@@ -275,9 +275,12 @@ class ReferenceFollower:
         candidates = self._by_query[max(matching, key=len)]
         if len(candidates) > 1:
             sent = _image_urls(body)
-            candidates = [
-                sample for sample in candidates if self._shown(sample) == sent
-            ] or candidates
+            alike = [
+                sample
+                for sample in candidates
+                if (shown := self._shown(sample)) == sent[: len(shown)]  # then those of results
+            ]
+            candidates = alike or candidates
         return candidates[0]
 
     def _shown(self, sample: Sample) -> list[str]:

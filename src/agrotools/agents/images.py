@@ -20,6 +20,8 @@ LONGEST_SIDE_PX = 1568
 PICTURE_BYTES = 750_000
 """Maximum length of the pictures of one reply together, base64; MCP clients refuse messages of more than 1 MiB."""
 _SIDES_PX = (LONGEST_SIDE_PX, 1024, 640, 320, 160)
+RESULT_PICTURE_PX = 512
+"""Longest side of a picture of a result in a conversation: enough to see marks, and few tokens."""
 PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
 
 _BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (
@@ -382,26 +384,43 @@ def _values(file: SampleFile, colours: Mapping[str, str]) -> str:
 def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[tuple[str, str]]:
     """Return the pictures among the files that a call wrote to ``folder``, together at most ``PICTURE_BYTES``: media
     types and contents in base64."""
-    shown = _pictures_among(artifacts)
+    shown = pictures_among(artifacts)
     pictures = [
         _result_picture(each, folder / each.name, PICTURE_BYTES // len(shown)) for each in shown
     ]
     return [each for each in pictures if each is not None]
 
 
-def bounded_result_pictures(
-    artifacts: Sequence[Artifact], folder: Path, longest_px: int
-) -> "list[Image.Image]":
-    """Return the pictures (crops, overlays, charts) among the files that a call wrote to ``folder``, at most
-    ``longest_px`` on the long side; a picture that cannot be read is left out."""
-    pictures = [
-        _bounded_artifact(each, folder / each.name, longest_px)
-        for each in _pictures_among(artifacts)
-    ]
-    return [each.image for each in pictures if isinstance(each, BoundedPicture)]
+def shown_pictures(
+    artifacts: Sequence[Artifact], folder: Path
+) -> Iterator[tuple[str, BoundedPicture]]:
+    """Yield names and pictures (crops, overlays, charts) among the files that a call wrote to ``folder``.
+
+    They are at most ``RESULT_PICTURE_PX`` on the long side. A picture that is missing or unreadable is left out.
+    """
+    for artifact in pictures_among(artifacts):
+        picture = _bounded_artifact(artifact, folder / artifact.name, RESULT_PICTURE_PX)
+        if isinstance(picture, BoundedPicture):
+            yield artifact.name, picture
 
 
-def _pictures_among(artifacts: Sequence[Artifact]) -> list[Artifact]:
+RESULT_FILES: ContextVar[Path | None] = ContextVar("RESULT_FILES", default=None)
+"""Folder of the files that the calls of the sample that is being run wrote; None if no tool is run."""
+PICTURE_CAPTION = "Picture {name}, made by {tool}:"
+"""Text before a picture of a result."""
+
+
+def result_picture_parts(
+    tool: str, artifacts: Sequence[Artifact], folder: Path
+) -> tuple[ContentPart, ...]:
+    """Return the pictures that a call of ``tool`` wrote as parts of a message, each after its caption."""
+    parts: list[ContentPart] = []
+    for name, picture in shown_pictures(artifacts, folder):
+        parts += TextPart(PICTURE_CAPTION.format(name=name, tool=tool)), _encoded(picture).image
+    return tuple(parts)
+
+
+def pictures_among(artifacts: Sequence[Artifact]) -> list[Artifact]:
     """Return the files that can be shown as pictures: all images but SVG, which is not decoded."""
     return [
         each

@@ -11,7 +11,7 @@ hostile text remains text. Protocols of benchmark plug-ins have templates of the
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.argument_text import arguments_text
-from agrotools.agents.images import file_parts
+from agrotools.agents.images import RESULT_FILES, file_parts, result_picture_parts
 from agrotools.agents.long_replies import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
 from agrotools.agents.protocols import PromptTemplates
@@ -37,11 +37,13 @@ from agrotools.core import (
     SampleView,
     Step,
     Termination,
+    ToolImages,
     ToolSpec,
 )
 from agrotools.core.frozen_model import from_valid
-from agrotools.models import Completion, Message, Model, ModelSettings, TextPart
+from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
+from agrotools.models.chat_format import SUFFIX as RESPONSES_SUFFIX
 from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin.installed import WithPlugins
 from agrotools.text.loose_json import dumps
@@ -194,6 +196,27 @@ def _shortened(value: Any, n_items: int) -> Any:
 _LONGEST_THOUGHT = 4000
 
 
+def place_of_pictures(base_url: str | None) -> ToolImages:
+    """Return where the format at an address has room for the pictures of results: the output of a function in the
+    Responses API, else a user message, since a tool message of chat completions holds only text."""
+    return "in results" if (base_url or "").endswith(RESPONSES_SUFFIX) else "after results"
+
+
+@dataclass(frozen=True)
+class ResultPictures:
+    """Pictures of results with their captions, by the number of the step in the whole history."""
+
+    place: ToolImages = ""
+    by_step: Mapping[int, tuple[ContentPart, ...]] = field(default_factory=dict)
+
+    def of(self, *numbers: int) -> tuple[ContentPart, ...]:
+        """Return the parts of these steps, in order."""
+        return tuple(part for number in numbers for part in self.by_step.get(number, ()))
+
+
+NO_PICTURES = ResultPictures()
+
+
 @dataclass(frozen=True)
 class MessageFormat:
     """Message format of a protocol. ``system`` writes the instructions, ``turn`` the messages of one turn of calls."""
@@ -201,20 +224,23 @@ class MessageFormat:
     native: bool
     """True if tools are offered to the endpoint as functions instead of being described in the instructions."""
     system: Callable[[Sequence[ToolSpec]], str]
-    turn: Callable[[str, Sequence[tuple[int, Step]]], list[Message]]
-    """Maps the thought and the numbered call steps of a turn (numbered over the whole history) to messages."""
+    turn: Callable[[str, Sequence[tuple[int, Step]], ResultPictures], list[Message]]
+    """Maps the thought, the numbered call steps of a turn (numbered over the whole history) and the pictures of their
+    results to messages."""
 
-    def history(self, steps: Sequence[Step], start: int = 0) -> list[Message]:
+    def history(
+        self, steps: Sequence[Step], start: int = 0, pictures: ResultPictures = NO_PICTURES
+    ) -> list[Message]:
         """Return the messages of the history so far, starting with the turn that begins at step ``start``."""
         messages: list[Message] = []
         for _, group in groupby(enumerate(steps[start:], start), key=lambda entry: entry[1].turn):
-            messages += self._messages(list(group))
+            messages += self._messages(list(group), pictures)
         return messages
 
-    def _messages(self, turn: list[tuple[int, Step]]) -> list[Message]:
+    def _messages(self, turn: list[tuple[int, Step]], pictures: ResultPictures) -> list[Message]:
         first = turn[0][1]
         if first.kind == "call":
-            return self.turn(excerpt(first.thought, _LONGEST_THOUGHT), turn)
+            return self.turn(excerpt(first.thought, _LONGEST_THOUGHT), turn, pictures)
         text, own = first.text.strip(), own_words(first.reply, len(first.text))
         message = spoken(
             text or "(nothing)", first.reply, own=own if own and own.strip() == text else None
@@ -239,7 +265,9 @@ def _react_system(specs: Sequence[ToolSpec]) -> str:
     return render("react_system", tools=tools)
 
 
-def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
+def _react_turn(
+    thought: str, steps: Sequence[tuple[int, Step]], pictures: ResultPictures
+) -> list[Message]:
     calls = [
         {"tool": step.call.tool, "arguments": dumps(step.call.arguments)}
         for _, step in steps
@@ -247,13 +275,15 @@ def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message
     ]
     observations = [observation_data(step) for _, step in steps]
     text = render("react_calls", thought=thought, calls=calls)
+    observed = TextPart(render("react_observations", observations=observations))
+    shown = pictures.of(*(number for number, _ in steps))
     return [
         spoken(
             text,
             steps[0][1].reply,
             own=react_words(steps[0][1].reply, len(text) + _LONGEST_THOUGHT),
         ),
-        Message.of("user", render("react_observations", observations=observations)),
+        Message(role="user", content=(observed, *shown)),
     ]
 
 
@@ -261,17 +291,18 @@ REACT = MessageFormat(native=False, system=_react_system, turn=_react_turn)
 """Thought, action and action input as text in one message, the observation in the next (Yao et al., 2023)."""
 
 
-def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
+def _native_turn(
+    thought: str, steps: Sequence[tuple[int, Step]], pictures: ResultPictures
+) -> list[Message]:
     calls = native_calls(steps)
-    answers = [
-        Message(
-            role="tool",
-            content=(TextPart(text=observation_text(step)),),
-            tool_call_id=call.id,
-            name=call.name,
-        )
-        for call, (_, step) in zip(calls, steps, strict=True)
-    ]
+    in_results = pictures.place == "in results"
+    answers: list[Message] = []
+    for call, (number, step) in zip(calls, steps, strict=True):
+        shown = pictures.of(number) if in_results else ()
+        content = (TextPart(text=observation_text(step)), *shown)
+        answers.append(Message(role="tool", content=content, tool_call_id=call.id, name=call.name))
+    if not in_results and (shown := pictures.of(*(number for number, _ in steps))):
+        answers.append(Message(role="user", content=shown))
     return [spoken(thought, steps[0][1].reply, calls), *answers]
 
 
@@ -312,7 +343,8 @@ class LLMAgent:
     """Policy that prompts a model with the view, the history and the tools.
 
     ``mode``: no-tool asks for the answer at once; the other modes differ only in who executes the calls. ``images``:
-    True to show images; otherwise the model sees only a line of text per file.
+    True to show images; otherwise the model sees only a line of text per file. ``tool_images``: where the pictures that
+    calls made are shown; they are read from :data:`RESULT_FILES`, and only end-to-end has any.
     """
 
     def __init__(
@@ -323,12 +355,14 @@ class LLMAgent:
         settings: ModelSettings | None = None,
         images: bool = True,
         specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs,
+        tool_images: ToolImages = "",
     ) -> None:
         self.model = model
         self.mode: Mode = mode
         self.protocol: Protocol = protocol
         self.settings = settings or ModelSettings()
         self.images = images
+        self.tool_images: ToolImages = tool_images if mode == "end-to-end" else ""
         self._specs = specs
         self._conversations: OrderedDict[int, _Conversation] = OrderedDict()
         self._written: dict[tuple[str, ...], tuple[Message, Sequence[ToolSpec]]] = {}
@@ -373,10 +407,25 @@ class LLMAgent:
                 None,
             )
         if len(history) > conversation.steps:
-            conversation.messages += protocol.history(history, conversation.steps)
+            pictures = await self._pictures(history, conversation.steps)
+            conversation.messages += protocol.history(history, conversation.steps, pictures)
             conversation.steps = len(history)
             conversation.last = history[-1]
         return conversation.messages[:], specs if protocol.native else ()
+
+    async def _pictures(self, history: Sequence[Step], start: int) -> ResultPictures:
+        """Return the pictures of the results from step ``start`` on, if they are shown."""
+        folder = RESULT_FILES.get()
+        if not self.tool_images or folder is None:
+            return NO_PICTURES
+        by_step: dict[int, tuple[ContentPart, ...]] = {}
+        for number, step in enumerate(history[start:], start):
+            if step.call and step.observation and (made := step.observation.artifacts):
+                # In a thread, so that other requests do not wait while pictures are scaled.
+                by_step[number] = await asyncio.to_thread(
+                    result_picture_parts, step.call.tool, made, folder
+                )
+        return ResultPictures(self.tool_images, by_step)
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""

@@ -8,7 +8,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agrotools.agents.images import bounded_result_pictures
+from agrotools.agents.images import result_picture_parts, shown_pictures
 from agrotools.agents.llm import observation_text
 from agrotools.agents.long_replies import kept_call, kept_text, storable_call
 from agrotools.calling.execution import ToolExecutor
@@ -24,6 +24,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.frozen_model import from_valid
+from agrotools.models import ContentPart
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,13 +58,21 @@ class Session:
             Step(turn=0, kind="call", call=call, observation=outcome.observation)
         )
 
-    def last_pictures(self, longest_px: int) -> "list[Image]":
-        """Return the pictures (crops, overlays, charts) that the last call made, at most ``longest_px`` on the long
-        side, as Pillow images."""
+    @property
+    def artifacts(self) -> Path:
+        """Folder of the files that the calls write; it may not exist yet."""
+        return self._workspace.artifacts
+
+    def last_parts(self) -> tuple[ContentPart, ...]:
+        """Return the pictures that the last call made as parts of a message, each after its caption."""
+        call, outcome = self.outcomes[-1]
+        return result_picture_parts(call.tool, outcome.observation.artifacts, self.artifacts)
+
+    def last_pictures(self) -> "list[Image]":
+        """Return the pictures (crops, overlays, charts) that the last call made as Pillow images, bounded in size."""
         _, outcome = self.outcomes[-1]
-        return bounded_result_pictures(
-            outcome.observation.artifacts, self._workspace.artifacts, longest_px
-        )
+        found = shown_pictures(outcome.observation.artifacts, self.artifacts)
+        return [picture.image for _, picture in found]
 
     def trajectory(self, answer: str, termination: Termination = "answered") -> Trajectory:
         """Return the trajectory of the calls that were made, one per turn, and an answer."""

@@ -78,6 +78,7 @@ from agrotools.core.taxonomy import (
     PlotSpec,
     Protocol,
     Termination,
+    ToolImages,
     ToolSpec,
 )
 from agrotools.core.texts import first_error, plain_message

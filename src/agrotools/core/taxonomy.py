@@ -17,6 +17,10 @@ Protocol = str
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
 """Protocols of the engine."""
 
+ToolImages = Literal["", "after results", "in results"]
+"""Where a conversation shows the pictures that calls made: nowhere, in a user message after the results of a turn, or
+in the results. With the protocol ``react``, results stand in a user message anyway."""
+
 AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
 ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")
 

@@ -387,7 +387,7 @@ def adjusted_lines(differences: Iterable[Estimate]) -> list[str]:
 
 # --- runs ------------------------------------------------------------------------------------------------------------
 
-_CONDITIONS = ("degrade", "faults")
+_CONDITIONS = ("degrade", "faults", "tool_images")
 """Conditions of a run that stand among the options of its benchmark."""
 
 
@@ -438,8 +438,11 @@ def _model_name(summary: Summary, *, name_quick: bool) -> str:
         name += f", tools {summary.tools}"
     if name_quick and summary.quick:
         name += " (quick part)"
-    conditions = [str(summary.benchmark_options.get(each, "")) for each in _CONDITIONS]
-    return name + harmless(conditions_label(*conditions))
+    options = summary.benchmark_options
+    if options.get("tool_images"):
+        name += ", tool images"
+    degrade, faults = (str(options.get(each, "")) for each in ("degrade", "faults"))
+    return name + harmless(conditions_label(degrade, faults))
 
 
 def _options_text(summary: Summary) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.images import PREVIEWED_KINDS
-from agrotools.agents.llm import prompt_hash
+from agrotools.agents.images import PICTURE_CAPTION, PREVIEWED_KINDS
+from agrotools.agents.llm import place_of_pictures, prompt_hash
 from agrotools.agents.modes import Policy
 from agrotools.calling import get_tool, tool_specs, tool_versions
 from agrotools.calling.execution import ToolExecutor, check_backends
@@ -198,6 +198,7 @@ def _agent_options(config: EvalConfig, settings: RunSettings, benchmark: Benchma
         protocol=settings.protocol,
         settings=config.model.settings,
         images=settings.images,
+        tool_images=settings.tool_images,
         max_steps=settings.max_steps,
         benchmark=benchmark,
         specs=specs,
@@ -400,6 +401,7 @@ def describe_run(
         seed=config.model.seed or 0,
         protocol=settings.protocol,
         images=settings.images,
+        tool_images=place_of_pictures(source.base_url) if settings.tool_images else "",
         max_steps=settings.max_steps,
         prompt_hash=_prompts_of(settings, benchmark, source),
         tools=config.tools.offered,
@@ -431,7 +433,8 @@ def _prompts_of(settings: RunSettings, benchmark: Benchmark, source: PolicySourc
     if source.model is None:
         return ""
     protocol = run_protocol(settings.protocol)
-    return prompt_hash(protocol.templates, protocol.prompts(benchmark))
+    captions = PICTURE_CAPTION if settings.tool_images else ""
+    return prompt_hash(protocol.templates, protocol.prompts(benchmark) + captions)
 
 
 def _library_versions() -> dict[str, str]:
@@ -446,6 +449,7 @@ def stored_options(run: Manifest) -> dict[str, JsonValue]:
     """Return the options of a model and its requests that a manifest contains, by their names in a configuration."""
     settings = {name: value for name, value in run.settings.items() if name in OPTIONS}
     known = {name: getattr(run, name) for name in ("model", "base_url", "images", "max_steps")}
+    known["tool_images"] = bool(run.tool_images)
     return {"benchmark": run.benchmark_path, **known, **settings}
 
 

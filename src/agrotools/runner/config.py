@@ -184,6 +184,8 @@ class AgentConfig(_Config):
     """None: the protocol that the benchmark was published with, otherwise ``react``."""
     images: bool | None = None
     """True if the model sees images; None: default of the protocol (some published ones show none)."""
+    tool_images: bool = False
+    """True if the model also sees the pictures that its calls made: crops, overlays, charts."""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Maximum model turns per sample; None: that of the benchmark's published runs, else of the protocol, else 20."""
     env: Annotated[tuple[str, ...], Field(alias="agent_env")] = ()

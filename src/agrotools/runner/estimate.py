@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agrotools.agents.images import pictures_among
 from agrotools.agents.llm import LLMAgent, closing_message
 from agrotools.agents.modes import (
     ModelAgent,
@@ -204,7 +205,15 @@ async def request_tokens(
         agent.model.name, *await agent.request_for(view, history), agent.settings, price
     )[1]
     shares = _shares_later(view) if getattr(agent, "images", False) else 0.0
+    if getattr(agent, "tool_images", ""):
+        # They are not made yet either, and so small that the smallest count holds.
+        shares += _SMALLEST_PICTURE * sum(map(_pictures_of, history))
     return size + shares * (price.image_tokens if price else IMAGE_TOKENS)[0]
+
+
+def _pictures_of(step: Step) -> int:
+    """Return the number of pictures that a step shows to a model."""
+    return len(pictures_among(step.observation.artifacts)) if step.observation else 0
 
 
 def _shares_later(view: SampleView) -> float:

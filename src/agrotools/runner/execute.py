@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agrotools.agents.images import UNSHOWN, reason_unreadable
+from agrotools.agents.images import RESULT_FILES, UNSHOWN, reason_unreadable
 from agrotools.agents.modes import (
     UNPARSEABLE_LIMIT,
     CallTool,
@@ -253,6 +253,7 @@ async def _run_sample_end_to_end(
         workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
         if is_external(policy):
             policy.artifacts = workspace.artifacts
+        RESULT_FILES.set(workspace.artifacts)
         call_tool = _tool_caller(sample, workspace, context, stack)
         faulty: FaultyTools | None = None
         if context.faults is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import orjson
 from pydantic import Field, JsonValue
 
-from agrotools.core import MODES, FrozenModel, Mode, Protocol
+from agrotools.core import MODES, FrozenModel, Mode, Protocol, ToolImages
 from agrotools.core.files import sha256_of_json
 from agrotools.formats.tool_check import ToolCheck
 
@@ -94,6 +94,8 @@ class Manifest(FrozenModel):
     """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""
     protocol: Protocol
     images: bool = True
+    tool_images: Annotated[ToolImages, Field(exclude_if=lambda place: not place)] = ""
+    """Where the model is shown the pictures that its calls made; empty if it is not."""
     settings: dict[str, JsonValue] = {}
     """Sampling settings as sent, e.g. temperature and token limit."""
     max_steps: int
@@ -130,8 +132,9 @@ class Manifest(FrozenModel):
 
     @property
     def labelled_model(self) -> str:
-        """Model as it is shown, with the degradation of the pictures and the faults in tool calls of its score."""
-        return self.shown_model + conditions_label(self.degrade, self.faults)
+        """Model as it is shown, with its conditions: pictures of results, degraded files, faulty tools."""
+        seen = ", tool images" if self.tool_images else ""
+        return self.shown_model + seen + conditions_label(self.degrade, self.faults)
 
 
 def manifest_json(manifest: Manifest) -> bytes:
@@ -145,8 +148,8 @@ def parse_manifest(path: Path) -> Manifest:
 
 
 IDENTITY = (
-    *"scoring benchmark benchmark_hash degrade faults model model_hash server protocol images settings".split(),
-    *"max_steps seed toolset_hash tool_data tools backends prompt_hash quick shard".split(),
+    *"scoring benchmark benchmark_hash degrade faults model model_hash server protocol".split(),
+    *"images tool_images settings max_steps seed toolset_hash tool_data tools backends prompt_hash quick shard".split(),
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agrotools.agents.llm import PROTOCOLS, LLMAgent
+from agrotools.agents.llm import PROTOCOLS, LLMAgent, place_of_pictures
 from agrotools.agents.modes import ModelAgent, Policy
 from agrotools.agents.protocols import RunProtocol
 from agrotools.calling import tool_specs
@@ -86,6 +86,8 @@ class AgentOptions:
     protocol: Protocol = "react"
     settings: ModelSettings = field(default_factory=ModelSettings)
     images: bool = True
+    tool_images: bool = False
+    """True to show the pictures of results, where :func:`place_of_pictures` says."""
     max_steps: int = 20
     """Model turns per sample; some protocols tell the model when the last turn has come."""
     benchmark: Benchmark | None = None
@@ -96,7 +98,16 @@ class AgentOptions:
 
 
 def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> ModelAgent:
-    return LLMAgent(model, mode, options.protocol, options.settings, options.images, options.specs)
+    base_url = getattr(model, "base_url", "")
+    return LLMAgent(
+        model,
+        mode,
+        options.protocol,
+        options.settings,
+        options.images,
+        options.specs,
+        place_of_pictures(base_url) if options.tool_images else "",
+    )
 
 
 RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(

@@ -420,6 +420,8 @@ def summary_of(
         options["degrade"] = manifest.degrade
     if manifest.faults:
         options["faults"] = manifest.faults
+    if manifest.tool_images:
+        options["tool_images"] = True
     warnings = summary.warnings
     if early := stopped_early(run):
         warnings = (early, *(line for line in warnings if not line.endswith(RESUME)))

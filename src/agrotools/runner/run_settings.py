@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.calling.services import NAME_A_MODEL, VLM
-from agrotools.core import Mode, Protocol, UsageError
+from agrotools.core import PROTOCOLS, Mode, Protocol, UsageError
 from agrotools.loading import Benchmark
 from agrotools.models import Endpoint, priced_model
 from agrotools.models.endpoint import PricedModel
@@ -32,6 +32,8 @@ class RunSettings:
     backends: Mapping[str, str]
     """Back-end by tool, if not the default."""
     note: str = ""
+    tool_images: bool = False
+    """True if the pictures that calls made are shown to the model."""
 
     @property
     def recorded(self) -> frozenset[str]:
@@ -68,6 +70,11 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
         )
     if is_agent(name):
         turns = agent.max_steps or published.max_steps or DEFAULT_TURNS
+        if agent.tool_images:
+            raise UsageError(
+                "--tool-images is for models, and this is an agent of its own",
+                hint="omit it; over MCP, an agent gets the pictures of results anyway",
+            )
         return RunSettings(DEFAULT_PROTOCOL, turns, agent.images is not False, modes, backends)
     if run := replayed_run(name):
         manifest = read_manifest(Path(run))
@@ -82,7 +89,22 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
     images = rules.shows_images and not is_local if agent.images is None else agent.images
     if note and rules.max_turns is not None:
         note += f"; at most {turns} turns, {'images are shown' if images else 'no images are shown (--images)'}"
-    return RunSettings(protocol, turns, images, modes, backends, note)
+    if agent.tool_images:
+        _check_tool_images(protocol, modes, images=images)
+    return RunSettings(protocol, turns, images, modes, backends, note, agent.tool_images)
+
+
+def _check_tool_images(protocol: Protocol, modes: Sequence[Mode], *, images: bool) -> None:
+    """Check that pictures of results can reach a model; UsageError if they cannot."""
+    if protocol not in PROTOCOLS:
+        raise UsageError(
+            f"--tool-images: the protocol {protocol} shows no pictures of results",
+            hint=f"--protocol {' or '.join(PROTOCOLS)}",
+        )
+    if "end-to-end" not in modes:
+        raise UsageError("--tool-images needs tools that run", hint="--mode end-to-end")
+    if not images:
+        raise UsageError("--tool-images needs a model that sees images", hint="--images")
 
 
 def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tuple[Protocol, str]:
