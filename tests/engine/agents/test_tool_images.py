@@ -14,9 +14,12 @@ from agrotools.agents.images import RESULT_FILES, RESULT_PICTURE_PX
 from agrotools.agents.llm import LLMAgent, place_of_pictures
 from agrotools.calling.services import run_now
 from agrotools.core import Artifact, Observation, SampleView, Step, ToolCall, UsageError
+from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models.chat_format import input_items
 from agrotools.models.endpoint import ScriptedModel
+from agrotools.runner.config import EvalConfig
 from agrotools.runner.prompts import StoredPrompts, stored_image
+from agrotools.runner.run_settings import resolve_settings
 from support.openai_server import ReferenceFollower, serving
 
 LIMIT = 6
@@ -63,7 +66,8 @@ def test_pictures_of_results_are_shown_in_user_messages_and_stored_by_hash(
     shown = [message for body in bodies for message in pictures_after_the_question(body)]
     assert {message["role"] for message in shown} == {"user"}
     captions = [part["text"] for part in shown[0]["content"] if part["type"] == "text"]
-    assert captions[-1].startswith("Picture ") and ", made by " in captions[-1]
+    assert captions[-1].startswith("Picture ")
+    assert ", made by " in captions[-1]
     for part in shown[0]["content"]:
         if part["type"] == "image_url":
             encoded = part["image_url"]["url"].partition(",")[2]
@@ -158,16 +162,14 @@ def test_a_picture_that_cannot_be_read_is_left_out_and_other_modes_have_none(tmp
     ],
 )
 def test_what_cannot_show_them_is_refused(options: dict[str, Any], expected: str):
-    from agrotools.runner.config import EvalConfig
-    from agrotools.runner.run_settings import resolve_settings
-
-    benchmark = at.load_benchmark("embedded", quick=True)
+    benchmark = load_as("embedded", Loading(files_later=True))
     options = {key: value for key, value in options.items() if key != "benchmark"}
     config = EvalConfig.of(**{"benchmark": "embedded", "tool_images": True, **options})
     with pytest.raises(UsageError, match=expected):
         resolve_settings(config, benchmark)
 
 
+@pytest.mark.process
 def test_a_baseline_beside_a_model_runs_without_them(tmp_path: Path):
     run = at.evaluate(
         "embedded", quick=True, limit=1, mode="end-to-end", model="baseline:guess", tool_images=True,
