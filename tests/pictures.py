@@ -9,19 +9,16 @@ from support.command import run_command
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
-SAMPLE = "apples-046"
+SAMPLE = "apples-007"
 
 
-async def draw(report: str) -> None:
-    """Open the report and write two pictures."""
+async def draw(report: str, run: str) -> None:
+    """Open the report and write two pictures: the overview, and a sample of ``run``."""
     async with browser() as chromium:
         page = await chromium.open(f"{report}#overview", width=1400, height=900)
         await write(page, "report-overview.png", "document.body.dataset.ready")
-        await page.goto(f"{report}#samples?run=0")
-        row = f"[...document.querySelectorAll('#list a.row')].find((row) => row.textContent.includes('{SAMPLE}'))"
-        await page.until(
-            f"({row}?.click(), document.querySelector('#detail h2')?.textContent.includes('{SAMPLE}'))"
-        )
+        await page.goto(f"{report}#samples?run=0&id={run}/end-to-end/{SAMPLE}/0")
+        await page.until(f"document.querySelector('#detail h2')?.textContent.includes('{SAMPLE}')")
         await write(page, "report.png", "document.querySelector('#detail img')")
 
 
@@ -41,4 +38,4 @@ if __name__ == "__main__":
         run_command(
             "report", *(f"runs/{run.name}" for run in runs), "--out", "report.html", cwd=folder
         )
-        asyncio.run(draw((folder / "report.html").as_uri()))
+        asyncio.run(draw((folder / "report.html").as_uri(), runs[0].name))

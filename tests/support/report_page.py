@@ -68,14 +68,13 @@ class ReportPage:
         """Rows of the list."""
         index = json.loads(unpacked(self.stored["index"]))
         rows: list[dict[str, Any]] = []
-        names = "run mode sample epoch value invalid lost reason block line seconds tokens calls usd".split()
+        names = "run mode sample epoch value invalid lost reason block line seconds tokens calls usd given".split()
         for values in index["records"]:
             row: dict[str, Any] = dict(zip(names, values, strict=True))
             row["mode"] = index["modes"][row["mode"]]
             row["lost"] = {index["parts"][part]: points for part, points in row["lost"]}
-            row["sample"], row["task"], row["type"], row["query"], *_ = index["samples"][
-                row["sample"]
-            ]
+            facts = index["samples"][row["sample"]]
+            row["sample"], row["task"], row["type"], row["query"], row["expected"], *_ = facts
             rows.append(row)
         return rows
 

@@ -237,6 +237,137 @@ async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_ru
         assert faults(page) == ([], [])
 
 
+async def test_question_answer_and_steps_are_seen_at_once(report: Path):
+    """Without scrolling, in a window of a laptop; the words of the answer that were read are marked."""
+    async with browser() as chromium:
+        address = "#samples?id=model/end-to-end/s0/0"
+        page = await opened(chromium, report, address, width=1280, height=900)
+        await page.until("document.querySelector('#detail .stage img.base')?.naturalWidth === 80")
+        for part in (".query", ".given .answer", ".step", ".step .seen"):
+            place = f"document.querySelector('#detail {part}').getBoundingClientRect()"
+            top, bottom = await page.evaluate(f"[{place}.top, {place}.bottom]")
+            assert 0 < top < bottom < 900, part
+        # What is known of a tool's accuracy is one sentence on hover, not a line of each step.
+        tested = "[...document.querySelectorAll('#detail .step h4 abbr')].map((each) => each.title)"
+        assert set(await page.evaluate(tested)) <= {"Exact arithmetic, no accuracy study."}
+        assert "no accuracy study" not in await page.evaluate(DETAIL)
+        # Narrow, the steps stand between the answer and its scores.
+        await page.resize(390, 844)
+        tops = "['.query', '.given', '.taken', '.slots'].map((part) => document.querySelector(`#detail ${part}`)"
+        tops = await page.evaluate(f"{tops}.getBoundingClientRect().top)")
+        assert tops == sorted(tops)
+        assert faults(page) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "before"),
+    [
+        ("There are 8 plants in 8 lines.\nrows: 8", ["rows: "]),
+        ("The result:\n**rows**: **8**\nI saw 8 of 8.", ["**rows**: **"]),
+        ('8 plants. {"rows": 8}', ['8 plants. {"rows": ']),
+        ("About 8 rows.", []),
+    ],
+)
+async def test_the_words_are_marked_that_the_score_was_read_from(
+    tmp_path: Path, answer: str, before: list[str]
+):
+    sample = made_sample()
+    write_files(tmp_path, [sample])
+    run = write_run(tmp_path / "run", [end_to_end(sample, answer=answer)])
+    report = build_report([run], tmp_path / "report.html").path
+    marks = "[...document.querySelectorAll('#detail .answer mark')]"
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples")
+        await page.until("document.querySelector('#detail .answer')")
+        assert await page.evaluate(f"{marks}.map((each) => each.textContent)") == ["8"] * len(
+            before
+        )
+        shown = await page.evaluate(f"{marks}.map((each) => each.previousSibling.textContent)")
+        assert [text.splitlines()[-1] for text in shown] == before
+        assert faults(page) == ([], [])
+
+
+async def test_values_that_are_alike_are_marked_each_at_its_name(tmp_path: Path):
+    (rows,) = made_sample().answer
+    plants = rows.model_copy(update={"name": "plants_seen", "label": "number of plants"})
+    sample = made_sample(answer=(rows, plants))
+    write_files(tmp_path, [sample])
+    answer = "rows: 7\nplants seen: 7"
+    run = write_run(tmp_path / "run", [end_to_end(sample, answer=answer)])
+    report = build_report([run], tmp_path / "report.html").path
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples")
+        await page.until("document.querySelector('#detail .answer')")
+        titles = "[...document.querySelectorAll('#detail .answer mark')].map((each) => each.title)"
+        rows_title, plants_title = await page.evaluate(titles)
+        assert rows_title.startswith("number of rows")
+        assert plants_title.startswith("number of plants")
+        assert faults(page) == ([], [])
+
+
+async def test_help_opens_at_its_top_and_closes(report: Path):
+    shown = "document.getElementById('help')"
+    async with browser() as chromium:
+        page = await opened(chromium, report, width=900, height=400)
+        for by_key in (True, False):
+            if by_key:
+                await page.type("?")
+            else:
+                await page.click("#help-open")
+            await page.until(f"{shown}.open")
+            assert await page.evaluate(f"{shown}.scrollHeight > {shown}.clientHeight")
+            assert await page.evaluate(f"{shown}.scrollTop") == 0
+            title = "document.getElementById('help-title').getBoundingClientRect().top"
+            assert 0 < await page.evaluate(title) < 100
+            await page.click("#help form button")
+            await page.until(f"!{shown}.open")
+        assert faults(page) == ([], [])
+
+
+async def test_a_jump_to_the_content_stays_in_the_view(report: Path):
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#setup")
+        await page.evaluate("document.querySelector('.skip').click()")
+        assert await page.evaluate("document.activeElement.id") == "main"
+        assert await page.evaluate("document.body.dataset.view") == "setup"
+        assert faults(page) == ([], [])
+
+
+async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
+    tasks = ("weed_identification", "organ_counting")
+    samples = [made_sample(f"s{number}", task_type=tasks[number % 2]) for number in range(12)]
+    write_files(tmp_path, samples)
+    wrong = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in samples[:6]]
+    runs = [
+        write_run(tmp_path / "a", [*wrong, *map(right, samples[6:])], model="some-model"),
+        write_run(tmp_path / "b", map(right, samples), model="other-model"),
+    ]
+    report = build_report(runs, tmp_path / "report.html").path
+    headers = "[...document.querySelectorAll('#compare .differences tbody th')]"
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#compare", width=390, height=844)
+        names = await page.evaluate(f"{headers}.map((each) => each.textContent)")
+        assert "weed identification" in names
+        assert "planning" in names
+        # A name takes at most two lines, and no card is wider than the window.
+        assert max(await page.evaluate(f"{headers}.map((each) => each.offsetHeight)")) < 60
+        cards = "[...document.querySelectorAll('#compare .card')]"
+        assert await page.evaluate(f"{cards}.every((each) => each.scrollWidth <= each.clientWidth)")
+        assert faults(page) == ([], [])
+
+
+async def test_a_page_of_one_run_has_no_empty_comparison(tmp_path: Path):
+    sample = made_sample()
+    write_files(tmp_path, [sample])
+    run = write_run(tmp_path / "run", [right(sample)])
+    report = build_report([run], tmp_path / "report.html").path
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#compare")
+        assert await page.evaluate("document.body.dataset.view") == "overview"
+        assert "Compare" not in await page.evaluate("document.getElementById('tabs').textContent")
+        assert faults(page) == ([], [])
+
+
 async def test_boxes_of_question_calls_and_truth_are_drawn_and_can_be_hidden(tmp_path: Path):
     sized = SampleFile(
         name="image_1.jpg", path="files/s1.jpg", kind="image", width_px=80, height_px=60
@@ -380,7 +511,10 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
     async with browser() as chromium:
         page = await opened(chromium, report, width=1400)
         bar = "[...document.querySelectorAll('.bar .part')].map((each) => each.textContent)"
-        assert await page.evaluate(bar) == ["planning50"]
+        assert await page.evaluate(bar) == ["score50", "planning50"]
+        widths = "[...document.querySelectorAll('.bar .part')].map((each) => each.offsetWidth)"
+        scored, lost = await page.evaluate(widths)
+        assert scored == pytest.approx(lost, abs=2), "the score and what was lost are one whole"
         await page.click(".bar .part.planning")
         await page.until(f"{FOUND}.startsWith('1 of 2')")
         assert "lost=planning" in await page.evaluate("location.hash")
@@ -451,7 +585,13 @@ async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prin
     rows = "[...document.querySelectorAll('#table tbody tr')].map((row) => row.textContent)"
     async with browser() as chromium:
         page = await opened(chromium, report, "#table", width=1400, height=900)
-        for by in ("calls", "sample", "score"):
+        headings = (
+            "[...document.querySelectorAll('#table thead th')].map((each) => each.textContent)"
+        )
+        assert await page.evaluate(headings) == [
+            *("sample", "score ▲", "question", "expected", "answer", "mode", "lost by", "calls")
+        ]
+        for by in ("calls", "sample", "answer", "score"):
             await page.evaluate(f"document.querySelector('#table th a[href*=\"by={by}\"]').click()")
             await page.until(f"location.hash.includes('by={by}')")
             assert len(await page.evaluate(rows)) == 500
@@ -486,6 +626,7 @@ async def test_no_view_has_a_serious_fault(tmp_path: Path):
             await page.prefer(scheme)
             for view in (
                 "overview",
+                "table",
                 "samples",
                 "compare",
                 "tables",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from agrotools.calling.result import CERTIFICATES
 from agrotools.core import (
     AbstainSlot,
     Observation,
@@ -21,6 +22,7 @@ from agrotools.core import (
 )
 from agrotools.models import Message
 from agrotools.report.html import build_report
+from agrotools.report.html.overview import accuracy_sentence
 from agrotools.report.html.pictures import Absent, PictureEncoder, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore, score_runs
@@ -104,7 +106,37 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     assert model["tasks"]["organ_counting"][0] == pytest.approx(8 / 12)
     assert page_of_both.head["measure"]["label"] == "FAS"
     assert "(this is version 1)" in model["certificates"]["analyze_lesions"]
-    assert model["certificates"]["theirs"] == "no accuracy study"
+    assert model["certificates"]["theirs"] == "No accuracy study."
+    statistics = rescore(shared_runs[0]).summary.modes["end-to-end"].counts.spent["seconds"]
+    assert model["seconds"] == statistics.per_record, "the time in the table of the terminal"
+
+
+def test_a_tool_says_in_one_sentence_on_what_it_was_tested():
+    found = json.loads(CERTIFICATES.read_text(encoding="utf-8"))
+    sentences = {
+        tool: accuracy_sentence(tool, each.get("version", "")) for tool, each in found.items()
+    }
+    assert sentences["extract_marked_region"] == (
+        f"Tested on {found['extract_marked_region']['made']:,} drawn pictures, no photographs."
+    )
+    assert sentences["identify_weed"] == (
+        f"Tested on photographs of {found['identify_weed']['subjects']} subjects."
+    )
+    assert sentences["calculate"] == "Exact arithmetic, no accuracy study."
+    assert max(map(len, sentences.values())) < 80
+
+
+def test_the_table_of_samples_has_question_expected_and_given_answer(tmp_path: Path):
+    first, second, third = (made_sample(f"s{number}") for number in range(3))
+    prose = end_to_end(second, answer="I see about seven rows.\nPerhaps eight.")
+    records = [end_to_end(first, answer="I count 3 twice.\nrows: 8"), prose]
+    page = page_of(write_run(tmp_path / "run", [*records, end_to_end(third, answer=None)]))
+    shown = [(row["query"], row["expected"], row["given"]) for row in page.records]
+    assert shown == [
+        (first.query, "7.0 ± 0", "8"),
+        (second.query, "7.0 ± 0", "I see about seven rows. · Perhaps eight."),
+        (third.query, "7.0 ± 0", ""),
+    ]
 
 
 def test_lost_points_of_records_add_up_to_those_of_the_run(tmp_path: Path):

@@ -32,23 +32,28 @@ function differenceDrawing([value, low, high], reach) {
 }
 
 function flipList(title, flips) {
+  if (!flips.length) return null;
   const most = 200;
   return el("section.card", {}, el("h3", {}, `${title} (${flips.length})`), el("ul.flips", {}, flips.slice(0, most).map(({ a, b }) => el("li", {},
     el("a", { href: sampleAddress(a) }, a.sample.id), " ", badge(a.value, runs[a.run].label), " ", badge(b.value, runs[b.run].label), el("span.dim", {}, ` ${words(a.sample.task)}: ${(a.value < b.value ? a : b).reason}`)))),
-  flips.length > most && el("p.dim", {}, `${flips.length - most} more: choose “runs disagree” above the list of samples.`));
+  flips.length > most && el("p.dim", {}, `${flips.length - most} more are in the list of samples, under “runs disagree”.`));
 }
 
 // By task and by cause: difference, interval and number of samples; turned if the runs are chosen the other way round.
-function partsTable(title, kind, pair, turned) {
+function partsTable(title, meaning, kind, pair, turned) {
   const rows = pair.rows.filter(([of, , [value]]) => of === kind && (kind === "task" || Math.abs(value) >= 0.0005));
   const reach = Math.max(...rows.map(([, , estimate]) => reachOf(estimate)));
-  return rows.length > 0 && el("section.card", {}, el("h3", {}, title), el("table.numbers.differences", {}, el("tbody", {}, rows.map(([, name, estimate, differs]) => {
+  return rows.length > 0 && el("section.card", {}, el("h3", {}, title), meaning && el("p.dim", {}, meaning), el("table.numbers.differences", {}, el("tbody", {}, rows.map(([, name, estimate, differs]) => {
     const [value, low, high, n] = turned ? turnedRound(estimate) : estimate;
     return el(`tr${n < FEW ? ".few" : ""}`, {}, el("th", { scope: "row" }, kind === "cause" ? el("span", { title: partTitle(name) }, partWord(name)) : name), el("td", {}, el(differs ? "b" : "span", {}, signed(value))),
       el("td.dim", {}, low === null ? "" : `${signed(low)} to ${signed(high)}`), el("td.scales", {}, differenceDrawing([value, low, high], reach)), el("td.dim", {}, `n ${n}`));
   }))));
 }
 
+const HEADINGS = [
+  ["difference"], ["95 % interval"], ["", undefined, "th.scales"], ["p, adjusted", "p-value, adjusted for all pairs of runs (Holm)"], ["n", "number of samples"],
+  ["detectable", "smallest difference that this many samples can show"],
+];
 const turnedRound = ([value, low, high, n]) => [-value, high === null ? null : -high, low === null ? null : -low, n];
 
 function drawCompare(parameters) {
@@ -72,12 +77,12 @@ function drawCompare(parameters) {
   const main = pairs[0]?.rows.length ? pairs[0] : null;
   byId("compare").replaceChildren(...[
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
-    pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` ${words(pair.mode)}, ${pair.label}`, pair.more && `; about ${pair.more.toLocaleString("en")} more samples needed to show a difference of this size`)),
-    rows.length > 0 && el("p", {}, `Differences are ${runs[second].label} minus ${runs[first].label}: a positive number is in favour of ${runs[second].label}.`),
-    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
+    pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` · ${words(pair.mode)}, ${pair.label}`, pair.more && `. About ${pair.more.toLocaleString("en")} more samples would show a difference of this size.`)),
+    rows.length > 0 && el("p", {}, `Positive numbers favour ${runs[second].label}.`),
+    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), HEADINGS.map(([text, title, name = "th"]) => el(name, { scope: "col", title }, text)))), el("tbody", {}, rows)))
       : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
-    el("p", {}, `${flips.of} ${head.lost ? "of the listed " : ""}samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in ${runs[second].label}, ${flips.down.length} in ${runs[first].label}, ${flips.same} are equal.`),
-    main && el("div.columns", {}, partsTable("By task", "task", main, main.first !== first), partsTable(`By cause: a positive number: ${runs[second].label} loses fewer points to it`, "cause", main, main.first !== first)),
+    el("p", {}, `Of the ${count(flips.of, "sample")} in both runs (${words(mode ?? "")}), ${flips.up.length} score higher in ${runs[second].label}, ${flips.down.length} in ${runs[first].label}, and ${flips.same} the same.`),
+    main && el("div.columns", {}, partsTable("By task", "", "task", main, main.first !== first), partsTable("By cause", `Where the number is positive, ${runs[second].label} loses fewer points to the cause.`, "cause", main, main.first !== first)),
     el("p.dim", {}, main ? "All metrics: " : "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder} --details`)),
     el("div.columns", {}, flipList(`Better in ${runs[second].label}`, flips.up), flipList(`Better in ${runs[first].label}`, flips.down)),
   ].flat().filter(Boolean));

@@ -45,6 +45,7 @@ from agrotools.report.html.pictures import (
 )
 from agrotools.report.html.runs import value_of
 from agrotools.report.layout import (
+    DASH,
     LabelledText,
     expected_text,
     harmless,
@@ -58,7 +59,7 @@ from agrotools.scoring.attribution import ordered_parts
 from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS, METRICS
-from agrotools.scoring.slots import NO_TWIN, refused_twin
+from agrotools.scoring.slots import NO_TWIN, answer_of, refused_twin
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""
@@ -70,6 +71,8 @@ _LONGEST_TEXT = 8_000
 """Letters of a text in the details of a record that is cut."""
 _MOST_ROWS, _MOST_COLUMNS = 500, 40
 """Size of a shown table; lists of a record that is cut have as many items."""
+_CELL_LETTERS = 90
+"""Most letters of an answer in the table of samples, which shows two lines of it."""
 _STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 
 
@@ -149,6 +152,29 @@ def listed_data(record: Record, scores: Sequence[Score], shares: Shares | None =
     }
     lost = {each: round(100 * float(shares[each]), 4) for each in ordered_parts(shares)}
     return {**place, "score": score, "cause": part, "lost": lost, "error": error}
+
+
+def table_texts(record: Record, scores: Sequence[Score]) -> tuple[str, str]:
+    """Return the expected and the given answer of a record, each on one short line for the table of samples.
+
+    The given answer is what its slots were read from, in the order of the expected values, or else the whole text.
+    """
+    slots = record.sample.answer
+    expected = "; ".join(expected_text(slot) for slot in slots)
+    written = {
+        row.slot: row.reading["text"] for row in scores if row.slot and "text" in row.reading
+    }
+    given = answer_of(record) or ""
+    if written:
+        given = "; ".join(str(written.get(slot.name) or DASH) for slot in slots)
+    return _cell_text(expected), _cell_text(given)
+
+
+def _cell_text(text: str) -> str:
+    """Return ``text`` on one line, cut to what a cell shows."""
+    lines = [" ".join(line.split()) for line in harmless(text).splitlines()]
+    line = " · ".join(filter(None, lines))
+    return line if len(line) <= _CELL_LETTERS else f"{line[: _CELL_LETTERS - 1].rstrip()}…"
 
 
 def whole_data(run: Path, record: Record, scores: Sequence[Score], shares: Shares) -> Data:

@@ -2,6 +2,7 @@
 
 const SHORT = 240;
 const FEW_ROWS = 8;
+const FEW_ABSENT = 1; // more files without a picture would push the steps down
 let stage = null;
 
 // Long content is shortened on the page and shown whole on demand; nothing is lost.
@@ -54,8 +55,10 @@ function fileParts(data) {
   const pictures = data.files.filter((file) => file.picture);
   const layers = data.steps.flatMap((step) => (step.files ?? []).filter((file) => file.picture).map((file) => ({ ...file, from: `${step.n}` })));
   const others = data.files.filter((file) => !file.picture);
+  const absent = others.filter((file) => !file.rows);
   stage = pictures.length ? pictureStage({ files: pictures, layers: layers.filter((each) => each.kind === "overlay" || each.kind === "mask"), shapes: shapesOf(data) }) : null;
-  return [stage, others.map(fileView)];
+  return [stage, others.filter((file) => file.rows).map(fileView),
+    absent.length > FEW_ABSENT ? fold(`${absent.length} files are not shown`, () => absent.map(fileView)) : absent.map(fileView)];
 }
 
 function fileView(file) {
@@ -102,11 +105,10 @@ function stepView(step, longest, certificates) {
   const seconds = (step.seconds ?? 0) + (step.reply?.seconds ?? 0);
   const tokens = step.reply && step.reply.tokens[0] + step.reply.tokens[1] > 0 && `${amount(step.reply.tokens[0])} + ${amount(step.reply.tokens[1])} tokens`;
   const time = [step.about, step.reply && step.reply.seconds > 0 && `model ${duration(step.reply.seconds)}`, tokens].filter(Boolean).join(", ");
-  const certificate = certificates[step.tool];
+  const tested = certificates[step.tool];
   const item = el(`li.step.${step.state || "plain"}`, { data: { step: step.n } },
-    el("header", {}, el("span.number", {}, step.n || "–"), el("h4", {}, step.title), step.verdict && el(`span.verdict.${step.state || "plain"}`, {}, step.verdict),
-      el("span.time.dim", {}, time), el("span.meter", { "aria-hidden": "true" }, el("i", { style: { width: `${longest ? (100 * seconds) / longest : 0}%` } }))),
-    certificate && el("p.certificate.dim", {}, `accuracy: ${certificate}`),
+    el("header", {}, el("span.number", {}, step.n || "–"), el("h4", {}, tested ? el("abbr", { title: tested }, step.title) : step.title), step.verdict && el(`span.verdict.${step.state || "plain"}`, {}, step.verdict),
+      el("span.time.dim", {}, time, el("span.meter", { "aria-hidden": "true" }, el("i", { style: { width: `${longest ? (100 * seconds) / longest : 0}%` } })))),
     step.thought && el("p.thought", {}, longText(step.thought, 600)),
     argumentTable(step),
     step.text && el("p.text", {}, longText(step.text, 1200)),
@@ -124,12 +126,29 @@ function stepsView(data, record) {
   if (!data.steps.length) return null;
   const longest = Math.max(0, ...data.steps.map((step) => (step.seconds ?? 0) + (step.reply?.seconds ?? 0)));
   const sums = [record.seconds > 0 && duration(record.seconds), record.tokens > 0 && `${data.sent_tokens}, ${amount(data.tokens[1])} out`, data.usd !== null && dollars(data.usd), data.silent && "usage not reported by the agent"].filter(Boolean).join(", ");
-  return el("section", {}, el("h3", {}, record.mode === "step-by-step" ? "Predicted steps " : "Steps ", el("small.dim", {}, sums)),
+  return el("section.taken", {}, el("h3", {}, record.mode === "step-by-step" ? "Predicted steps " : "Steps ", el("small.dim", {}, sums)),
     el("ol.steps", {}, data.steps.map((step) => stepView(step, longest, runs[record.run].certificates)),
-      data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page: agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));
+      data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page. To see them, run agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));
 }
 
 // --- answer and scores ----------------------------------------------------------------------------------------------
+
+const pattern = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+const LONGEST_MATCHED = 240; // words that a slot was read from are cut there
+
+// Place of the words that a slot was read from, as [start, end]. The last form of an answer counts: its words stand
+// right behind the name of the slot. Without the name these are the last ones that are no part of another word.
+function placeOfWords(text, name, written, isCut) {
+  const words = written.split(/\s+/).map(pattern).join("\\s+");
+  const whole = `(?<![\\w.])${words}${isCut ? "" : "(?![\\w]|[.,]\\d)"}`;
+  const named = `(?<!\\w)${name.split("_").map(pattern).join("[_ ]")}(?!\\w)[^\\w\\n]{1,20}`;
+  for (const before of [named, ""]) {
+    const last = [...text.matchAll(new RegExp(`(${before})(${whole})`, "gi"))].at(-1);
+    if (last) return [last.index + last[1].length, last.index + last[0].length];
+  }
+  return null;
+}
 
 // The answer, with the words that each slot was read from marked in it.
 function answerView(data) {
@@ -137,17 +156,18 @@ function answerView(data) {
   const text = data.answer || "(empty)";
   const spans = [];
   for (const slot of data.slots) {
-    // Scorers read the answer in lower case and with single spaces.
-    const words = slot.matched.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    const found = slot.matched.trim() && new RegExp(words.join("\\s+"), "i").exec(text);
-    const [at, end] = found ? [found.index, found.index + found[0].length] : [0, 0];
-    if (end > at && !spans.some((span) => at < span.end && end > span.at)) spans.push({ at, end, slot });
+    const written = slot.matched.split(" | ").map((words) => words.trim()).filter(Boolean); // several, if they differ
+    const isCut = slot.matched.length >= LONGEST_MATCHED;
+    const places = written.map((words) => placeOfWords(text, slot.name, words, isCut)).filter(Boolean);
+    for (const [at, end] of places) {
+      if (!spans.some((span) => at < span.end && end > span.at)) spans.push({ at, end, slot });
+    }
   }
   spans.sort((a, b) => a.at - b.at);
   const parts = [];
   let from = 0;
   for (const { at, end, slot } of spans) {
-    parts.push(text.slice(from, at), el(`mark.${stateOf(slot.value)}`, { title: `${slot.label}: read from these words, ${Math.round(100 * slot.value)} of 100` }, text.slice(at, end)));
+    parts.push(text.slice(from, at), el(`mark.${stateOf(slot.value)}`, { title: `${slot.label}, read from these words, scored ${rounded(100 * slot.value)} of 100` }, text.slice(at, end)));
     from = end;
   }
   return [el("p.answer", {}, parts, longText(text.slice(from), 4000)), data.ended && el("p.bad", {}, `✗ ${data.ended}`)];
@@ -161,7 +181,7 @@ function slotsView(data) {
 function lostView(record) {
   const parts = Object.entries(record.lost).filter(([, lost]) => Math.abs(lost) >= 0.05);
   if (!parts.length || record.mode !== head.measure?.mode) return null;
-  return el("section.card", {}, el("h3", {}, "Points lost by"), el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("span", { title: partTitle(part) }, partWord(part)), " ", el("b", {}, one(lost))))));
+  return el("section.card.lost", {}, el("h3", {}, "Points lost by"), el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("span", { title: partTitle(part) }, partWord(part)), " ", el("b", {}, one(lost))))));
 }
 
 function sentView(data) {
@@ -229,7 +249,7 @@ async function drawDetail(record) {
   const command = el("p.dim", {}, "in a terminal: ", el("code", {}, `agrotools explain ${run.folder} ${record.sample.id} --mode ${record.mode}${record.epoch ? ` --epoch ${record.epoch}` : ""}`));
   if (!data) {
     stage = null;
-    pane.replaceChildren(title, el("p.query", {}, record.sample.query), el("p.warning", {}, failure || `The details of this record are not in this file, to keep it small. To see them: agrotools view ${run.folder}`), command);
+    pane.replaceChildren(title, el("p.query", {}, record.sample.query), el("p.warning", {}, failure || `The details of this record are not in this file, to keep it small. To see them, run agrotools view ${run.folder}`), command);
     return;
   }
   const left = el("div.asked", {},
@@ -237,7 +257,7 @@ async function drawDetail(record) {
     data.invalid && el("p.bad", {}, `✗ invalid: ${data.invalid}. Excluded from all averages.`),
     fileParts(data), stepsView(data, record));
   const right = el("div.done", {},
-    el("section.card", {}, el("h3", {}, "Answer"), answerView(data) || el("p.dim", {}, record.mode === "step-by-step" ? "the last of the steps" : "none")),
+    el("section.card.given", {}, el("h3", {}, "Answer"), answerView(data) || el("p.dim", {}, record.mode === "step-by-step" ? "the last of the steps" : "none")),
     slotsView(data), lostView(record), othersView(record, others), sentView(data), rawReplies(data),
     el("section.card", {}, el("h3", {}, "About"), fieldList(data.about), command));
   pane.replaceChildren(title, el("div.panes", {}, left, right));

@@ -11,10 +11,10 @@ let filters = { q: "", sort: DEFAULT_SORT };
 let deep = { query: "", found: new Set(), done: true };
 
 function readIndex({ modes, samples, parts, records: rows }) {
-  const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
+  const of = samples.map(([id, task, type, query, expected, picture]) => ({ id, task, type, query, expected, picture }));
   const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
-  records = rows.map(([run, mode, sample, epoch, value, invalid, lost, reason, block, line, seconds, tokens, calls, usd], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, lost: Object.fromEntries(lost.map(([part, points]) => [parts[part], points])), reason, block, line, seconds, tokens, calls, usd,
+  records = rows.map(([run, mode, sample, epoch, value, invalid, lost, reason, block, line, seconds, tokens, calls, usd, given], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, lost: Object.fromEntries(lost.map(([part, points]) => [parts[part], points])), reason, block, line, seconds, tokens, calls, usd, given,
     state: value === null && !invalid ? "unscored" : stateOf(value),
     link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
   })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
@@ -135,7 +135,7 @@ function drawSamplesView() {
     return values.length > 1 && select(name, label, [["", `any ${label}`], ...values.map((value) => [value, text(value)])]);
   });
   const parts = [...new Set(records.flatMap((record) => Object.keys(record.lost)))].sort((a, b) => partOrder(a) - partOrder(b));
-  const lost = parts.length > 0 && select("lost", "points lost by", [["", "points lost by any part"], ...parts.map((part) => [part, `lost by ${partWord(part)}`])]);
+  const lost = parts.length > 0 && select("lost", "points lost by", [["", "lost by any part"], ...parts.map((part) => [part, `lost by ${partWord(part)}`])]);
   let waiting = 0;
   const search = el("input", { type: "search", id: "search", placeholder: "Search (/)", "aria-label": "Search in questions, answers and steps", autocomplete: "off",
     oninput: (event) => {
@@ -200,7 +200,7 @@ function drawRows() {
 function rowOf(record) {
   const image = record.sample.picture ? el("img", { alt: "", width: "50", height: "50", loading: "lazy" }) : el("span.no-picture", { "aria-hidden": "true" }, "¶");
   if (record.sample.picture) showPicture(image, record.sample.picture);
-  const where = [runs.length > 1 && !filters.run && runs[record.run].label, !filters.mode && record.mode, !filters.task && words(record.sample.task), record.epoch > 0 && `epoch ${record.epoch}`];
+  const where = [!filters.mode && record.mode, runs.length > 1 && !filters.run && runs[record.run].label, !filters.task && words(record.sample.task), record.epoch > 0 && `epoch ${record.epoch}`];
   return el("a.row", { href: sampleAddress(record), role: "option", tabindex: "-1", id: `row${record.place}`,
     onclick: (event) => { if (event.ctrlKey || event.metaKey || event.shiftKey) return; event.preventDefault(); openSample(record); showDetailOnPhone(true); } },
   image, el("span.text", {}, el("span.head", {}, recordBadge(record), " ", el("b", {}, record.sample.id), record.disagree && el("i.disagree", { title: "runs disagree" }, "⇄"), el("span.dim", {}, where.filter(Boolean).join(" · "))),
@@ -259,33 +259,45 @@ function followAddress(parameters) {
 // --- table of samples -----------------------------------------------------------------------------------------------
 
 const MOST_IN_TABLE = 500;
+const textCell = (text) => el("span", { title: text }, text);
+// Columns with the width that they need at least. `varies`: the column is left out if all its values are equal.
 const COLUMNS = [
-  { name: "sample", of: (record) => record.sample.id, cell: (record) => el("a", { href: sampleAddress(record) }, record.sample.id) },
-  { name: "run", of: (record) => runs[record.run].label },
-  { name: "mode", of: (record) => record.mode },
-  { name: "task", of: (record) => words(record.sample.task) },
-  { name: "score", of: (record) => record.value, cell: ({ value, state }) => `${MARKS[state]} ${value === null ? "–" : rounded(100 * value)}` },
-  { name: "lost by", of: (record) => (mainPart(record) ? partWord(mainPart(record)) : "") },
-  { name: "calls", of: (record) => record.calls },
-  { name: "tokens", of: (record) => record.tokens, cell: (record) => amount(record.tokens) },
-  { name: "cost", of: (record) => record.usd, cell: (record) => (record.usd === null ? "" : dollars(record.usd)) },
+  { name: "sample", px: 120, of: (record) => record.sample.id, cell: (record) => el("a", { href: sampleAddress(record), title: record.sample.id }, record.sample.id) },
+  { name: "score", px: 70, of: (record) => record.value, cell: ({ value, state }) => `${MARKS[state]} ${value === null ? "–" : rounded(100 * value)}` },
+  { name: "question", px: 250, of: (record) => record.sample.query },
+  { name: "expected", px: 160, of: (record) => record.sample.expected },
+  { name: "answer", px: 160, of: (record) => record.given, cell: ({ given }) => (given ? textCell(given) : el("span.dim", {}, "none")) },
+  { name: "mode", px: 105, of: (record) => record.mode },
+  { name: "run", px: 130, varies: true, of: (record) => runs[record.run].label },
+  { name: "lost by", px: 100, varies: true, of: (record) => (mainPart(record) ? partWord(mainPart(record)) : "") },
+  { name: "calls", px: 60, varies: true, of: (record) => record.calls },
+  { name: "tokens", px: 75, varies: true, of: (record) => record.tokens, cell: (record) => amount(record.tokens) },
+  { name: "cost", px: 75, varies: true, of: (record) => record.usd, cell: (record) => (record.usd === null ? "" : dollars(record.usd)) },
 ];
+
+function cellOf({ of, cell }, record) {
+  const value = of(record);
+  if (typeof value === "number") return el("td.number", {}, cell ? cell(record) : value);
+  return el("td.words", {}, cell ? cell(record) : textCell(value));
+}
+
 let tableRows = new WeakMap(), tableNames = "";
 
 function drawTable(parameters) {
   readFilters(parameters);
-  const by = COLUMNS.find(({ name }) => name === parameters.get("by")) ?? COLUMNS[4], down = parameters.has("down") ? -1 : 1;
+  const by = COLUMNS.find(({ name }) => name === parameters.get("by")) ?? COLUMNS.find(({ name }) => name === "score"), down = parameters.has("down") ? -1 : 1;
   const found = records.filter((record) => matches(record));
   const keys = new Map(found.map((record) => [record, by.of(record)]));
   const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -down : down); // unknown last
   found.sort((a, b) => compare(keys.get(a), keys.get(b)) || byName(a, b));
-  const columns = COLUMNS.filter(({ name, of }) => ["sample", "score"].includes(name) || new Set(records.map(of)).size > 1);
+  const columns = COLUMNS.filter(({ varies, of }) => !varies || new Set(records.map(of)).size > 1);
+  const minWidth = `${columns.reduce((sum, { px }) => sum + px, 0)}px`;
   const names = columns.map(({ name }) => name).join();
   if (names !== tableNames) [tableRows, tableNames] = [new WeakMap(), names];
-  const rowOf = (record) => tableRows.get(record) ?? tableRows.set(record, el("tr", {}, columns.map(({ of, cell = of }) => el(`td${typeof of(record) === "number" ? ".number" : ""}`, {}, cell(record))))).get(record);
-  const head = columns.map(({ name }) => el("th", { scope: "col", "aria-sort": name !== by.name ? undefined : down > 0 ? "ascending" : "descending" },
+  const rowOf = (record) => tableRows.get(record) ?? tableRows.set(record, el("tr", {}, columns.map((column) => cellOf(column, record)))).get(record);
+  const head = columns.map(({ name, px }) => el("th", { scope: "col", style: { width: `${px}px` }, "aria-sort": name !== by.name ? undefined : down > 0 ? "ascending" : "descending" },
     el("a", { href: address("table", { ...addressFilters(), by: name, down: name === by.name && down > 0 ? 1 : undefined }) }, name, name === by.name && (down > 0 ? " ▲" : " ▼"))));
   byId("table").replaceChildren(
-    el("p.dim", { role: "status" }, `${found.length.toLocaleString("en")} of ${count(records.length, "record")}${found.length > MOST_IN_TABLE ? `, the first ${MOST_IN_TABLE}` : ""}. `, el("a", { href: address("samples", addressFilters()) }, "filter them")),
-    el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Samples" }, el("table.data.samples", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, found.slice(0, MOST_IN_TABLE).map(rowOf)))));
+    el("p.dim", { role: "status" }, `${found.length.toLocaleString("en")} of ${count(records.length, "record")}${found.length > MOST_IN_TABLE ? `; the first ${MOST_IN_TABLE} are shown` : ""}. `, el("a", { href: address("samples", addressFilters()) }, "Filter them in the list")),
+    el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Samples" }, el("table.data.samples", { style: { minWidth } }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, found.slice(0, MOST_IN_TABLE).map(rowOf)))));
 }

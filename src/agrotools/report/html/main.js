@@ -26,8 +26,13 @@ const KEYS = [
   ["o", "overlays of the tools, one after another", () => nextLayer()],
   ["z", "picture in a large window; wheel, + and - zoom, drag moves, 0 fits", () => byId("detail")?.querySelector("button.enlarge")?.click()],
   ["g", "overview", () => { location.hash = "#overview"; }], ["l", "list of samples", () => { location.hash = address("samples", { ...addressFilters(), id: current ? decodeURIComponent(current.link) : "" }); }],
-  ["?", "this help", () => byId("help").showModal()],
+  ["?", "this help", () => openHelp()],
 ];
+
+function openHelp() {
+  byId("help").showModal();
+  byId("help").scrollTop = 0;
+}
 
 function nextLayer() {
   const layers = [...(stage?.querySelectorAll("button.layer") ?? [])];
@@ -48,12 +53,15 @@ document.addEventListener("keydown", (event) => {
 });
 
 function drawHelp() {
-  const terms = Object.entries(head.terms);
+  const keyList = el("dl.keys", {}, KEYS.map(([key, meaning]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, meaning))));
+  const termList = el("dl.keys", {}, Object.entries(head.terms).map(([label, meaning]) => el("div", {}, el("dt", {}, label), el("dd", {}, meaning))));
+  const smaller = head.shrunk > 0 && ` ${count(head.shrunk, "picture")} ${head.shrunk === 1 ? "is" : "are"} smaller or left out, to keep the file small.`;
   byId("help").replaceChildren(
-    el("h2", { id: "help-title" }, "Keys"), el("dl.keys", {}, KEYS.map(([key, meaning]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, meaning)))),
-    el("h2", {}, "Abbreviations"), el("dl.keys", {}, terms.map(([label, meaning]) => el("div", {}, el("dt", {}, label), el("dd", {}, meaning)))),
-    el("h2", {}, "Pictures"), el("p", {}, `Pictures on this page are at most ${head.longest_px} px wide or high${head.shrunk ? `, ${head.shrunk} of them smaller or left out, to keep the file small` : ""}. Larger: ${head.command} --image-px 1200. The originals are in ${head.originals.join(", ") || "the folder of the benchmark"} (questions) and in the folder artifacts of the run (results of tools).`),
-    el("form", { method: "dialog" }, el("button", {}, "Close")));
+    // The button comes first: a dialog opens where its first control is.
+    el("form.close", { method: "dialog" }, el("h2", { id: "help-title" }, "Keys"), el("button", {}, "Close")), keyList,
+    el("h2", {}, "Terms"), termList,
+    el("h2", {}, "Pictures"), el("p", {}, `Pictures on this page are at most ${head.longest_px} px wide or high.`, smaller, " For larger ones, run ", el("code", {}, `${head.command} --image-px 1200`), "."),
+    el("p", {}, `The originals of the questions are in ${head.originals.join(", ") || "the folder of the benchmark"}. Pictures that tools made are in the folder artifacts of the run.`));
 }
 
 // Headings of tables and error classes are explained on hover, too.
@@ -61,7 +69,9 @@ function explainHeadings() {
   for (const line of document.querySelectorAll("table.numbers thead .line span")) if (head.terms[line.textContent]) line.title = head.terms[line.textContent];
 }
 
-byId("help-open").addEventListener("click", () => byId("help").showModal());
+byId("help-open").addEventListener("click", openHelp);
+// The address names the view: a jump to the content must not change it.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
 byId("scheme").addEventListener("click", () => {
   const dark = getComputedStyle(document.documentElement).colorScheme === "dark" || (getComputedStyle(document.documentElement).colorScheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.style.colorScheme = dark ? "light" : "dark";

@@ -47,10 +47,10 @@ function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
     run.tokens > 0 && [`${amount(run.tokens)} tokens`, run.token_parts],
-    run.seconds > 0 && [`${duration(run.seconds)} in all samples`, "times of all samples added up; samples run side by side, so the run was shorter"],
+    run.seconds > 0 && [`${duration(run.seconds)} a sample`, "mean time of a sample, as in the run statistics; several samples run at the same time"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
-    run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
+    run.missing > 0 && [`${run.missing} missing`, "planned and not finished; run the same agrotools eval command to resume"],
   ];
   return el("span.spent.dim", {}, parts.filter(Boolean).map(([text, title], at) => [at > 0 && " · ", el("span", { title }, text)]));
 }
@@ -65,7 +65,7 @@ function runsCard() {
       el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
         el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
       run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
-      run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
+      run.unsealed && [" ", el("span.badge", { title: "not isolated, so it could have read the answers" }, "unsealed")]),
     figure(run),
     run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
       : el("span.dim", {}, run.possible ? `between ${onScale(run.possible[0])} and ${onScale(run.possible[1])} if all invalid ones are counted` : ""),
@@ -83,7 +83,7 @@ function scaleLabels(references) {
   const shown = [...references].sort((a, b) => a.score[0] - b.score[0]);
   const crowded = shown.some((mark, at) => at && mark.score[0] - shown[at - 1].score[0] < 0.7 / (shown.length - 1));
   const labels = shown.map((mark, at) => el(`span.${crowded ? "" : "label."}${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${crowded && at ? " · " : ""}${mark.role} ${onScale(mark.score[0])}${mark.part}`));
-  return crowded ? el("span.side", { style: { left: `${100 * Math.min(0.3, shown[0].score[0])}%` } }, labels) : labels;
+  return crowded ? el("span.side", { style: { left: `${100 * Math.min(0.1, shown[0].score[0])}%` } }, labels) : labels;
 }
 
 // --- differences ----------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ function pairLine() {
   if (!pair) return runs.filter((_, at) => isModel(at)).length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
   const flips = flipped(pair.first, pair.second, pair.mode);
   return el("p.pair", {}, verdictLine(pair),
-    flips.up.length + flips.down.length > 0 && `. ${runs[pair.second].label}: ${flips.up.length} samples better, ${flips.down.length} worse, ${flips.same} equal`,
+    flips.up.length + flips.down.length > 0 && `. ${runs[pair.second].label} scores higher on ${count(flips.up.length, "sample")}, lower on ${flips.down.length}, the same on ${flips.same}`,
     ". ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "Details"));
 }
 
@@ -128,18 +128,20 @@ function lostCard() {
   // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
   const partial = run.score && 100 * (1 - run.score[0]) < split.gap - 0.05;
   const total = parts.reduce((sum, [, lost]) => sum + Math.max(lost, 0), 0);
+  const share = (size) => ({ flexGrow: size / (split.score + total), flexBasis: 0 });
   const title = (part, lost) => {
     const interval = split.intervals?.[part];
     return `${partWord(part)} ${one(lost)}: ${partTitle(part)}${interval ? `, 95 % interval ${one(interval.lower)} to ${one(interval.upper)}` : ""}`;
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
-  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
-    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}${partial ? " (all with a score; the metric above is of some of them)" : ""}. Click a part to see its samples.`),
-    el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
-      href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
-    lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
-    el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
-    unknown > 0 && el("p.dim", {}, `An estimate: the results of ${count(unknown, "call")} with other arguments are not known. To make these calls: `, el("code", {}, `agrotools attribute ${run.folder}`)));
+  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press the name of another run to see its points" : ""}`)),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points scored, ${one(split.gap)} lost, in ${count(split.n, "sample")}${partial ? " (all that have a score; the metric above is of some of them)" : ""}. Click a lost part to see its samples.`),
+    el("div.bar", {},
+      split.score > 0 && el("span.part.scored", { title: `${points(split.score / 100)} points scored`, style: share(split.score) }, el("span", {}, "score"), el("b", {}, points(split.score / 100))),
+      parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, { href: href(part), title: title(part, lost), style: share(lost) },
+        el("span", {}, partWord(part)), el("b", {}, one(lost))))),
+    el("ul.parts", {}, el("li", {}, el("i.key.scored"), "score ", el("b", {}, points(split.score / 100))), parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
+    unknown > 0 && el("p.dim", {}, `This split is an estimate, because the results of ${count(unknown, "call")} with other arguments are not known. To make the calls, run `, el("code", {}, `agrotools attribute ${run.folder}`), "."));
 }
 
 // --- the table of own photos ----------------------------------------------------------------------------------------
@@ -164,7 +166,8 @@ function tasksCard() {
   if (!names.length) return null;
   const references = marks().filter((mark) => ["floor", "ceiling"].includes(mark.role) && mark.tasks);
   const signs = references.map((mark) => ` · ${mark.role === "floor" ? "┊" : "┃"} ${mark.role}`).join("");
-  const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}${signs}`));
+  const few = names.some((task) => Math.max(...runs.map((run) => run.tasks[task]?.[3] ?? 0)) < FEW) ? ` · grey: fewer than ${FEW} samples` : "";
+  const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}${signs}${few}`));
   if (runs.length > MANY_RUNS) return el("section.card.tasks.wide", {}, title, heatTable(names));
   const shown = runs.map((run, at) => at).filter((at) => runs[at].role !== "floor" && runs[at].role !== "ceiling");
   const dots = shown.length ? shown : runs.map((run, at) => at);
@@ -227,7 +230,7 @@ function notices() {
   const lines = [
     ...head.differences.map((text) => `These runs are not comparable: ${text}.`),
     ...head.notes,
-    head.without_detail > 0 && `${count(head.without_detail, "record")} ${head.without_detail === 1 ? "is" : "are"} listed without details, to keep the file small. With all details: agrotools view ${runs[0].folder}`,
+    head.without_detail > 0 && `${count(head.without_detail, "record")} ${head.without_detail === 1 ? "is" : "are"} listed without details, to keep the file small. To see all details, run agrotools view ${runs[0].folder}`,
     20 * head.missing_pictures > head.n_pictures && `${count(head.missing_pictures, "picture")} could not be embedded (the reason stands in place of each). If the benchmark was moved, give its folder with --data-root.`,
     ...(head.shared ?? []),
   ].filter(Boolean);
@@ -237,5 +240,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, "Words and abbreviations: press ?, or docs/glossary.md")].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms in docs/glossary.md")].filter(Boolean));
 }

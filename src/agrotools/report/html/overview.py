@@ -22,12 +22,13 @@ from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tok
 
 TERMS = {
     "floor": "score of guessing from the question alone (baseline:guess)",
-    "colours": "the same, refusing by the mean colours of the files (baseline:colours)",
+    "colours": "score of guessing from the question, and refusing by the mean colours of the files (baseline:colours)",
     "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
     "planner": "score of the steps copied from the most similar other question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "sees reference solutions; a yardstick, not a result",
-    "twin": "answerable and unanswerable sample with one question: a refusal gains on one and loses on the other",
+    "twin": "one of two samples with the same question, of which only one can be answered; "
+    "a refusal gains a point on one and loses a point on the other",
 }
 
 
@@ -162,9 +163,8 @@ def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Da
     parts = summary.modes.values()
     spend = read_spend(run.folder / "spend.jsonl")
     tokens_in, cached, tokens_out = tokens_of(parts)
-    seconds = [
-        part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent
-    ]
+    main_mode = summary.modes.get(measure[0].mode) if measure else None
+    seconds = main_mode.counts.spent.get("seconds") if main_mode else None
     return {
         **run_facts(run.name, run.folder, run.manifest, summary),
         "label": harmless(name),
@@ -173,7 +173,7 @@ def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Da
         "usd": spend.usd if spend.replies else None,
         "tokens": tokens_in + tokens_out,
         "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out",
-        "seconds": sum(seconds),
+        "seconds": seconds.per_record if seconds else 0,
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
         "missing": sum(summary.missing.values()),
@@ -183,10 +183,33 @@ def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Da
             if part.lost is not None
         },
         "certificates": {
-            tool: certificate(tool, backend.partition(":")[0])["text"]
+            tool: accuracy_sentence(tool, backend.partition(":")[0])
             for tool, backend in run.manifest.toolset.items()
         },
     }
+
+
+_WRITTEN = frozenset({"lookup_agronomy"})
+"""Tools that are tested on written questions, where the others are tested on drawn pictures."""
+
+
+def accuracy_sentence(tool: str, version: str) -> str:
+    """Return on what a tool was tested, as one sentence; all figures are in ``agrotools tools``."""
+    found = certificate(tool, version)
+    if "why" in found:
+        return f"{found['why'][0].upper()}{found['why'][1:]}."
+    made_kind = "written questions" if tool in _WRITTEN else "drawn pictures"
+    made = f"{found['made']:,} {made_kind}"
+    subjects = f"photographs of {found['subjects']:,} subjects"
+    if not found["subjects"]:
+        tested_on = f"{made}, no photographs"
+    elif not found["made"]:
+        tested_on = subjects
+    else:
+        tested_on = f"{subjects} and {made}"
+    other = found["version"]
+    versions = "" if other == version else f" in version {other} (this is version {version})"
+    return f"Tested{versions} on {tested_on}."
 
 
 def _score_data(summary: Summary, measure: Measure | None) -> Data:

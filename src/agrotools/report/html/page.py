@@ -31,6 +31,7 @@ from agrotools.report.html.data import (
     listed_data,
     packed_data,
     record_data,
+    table_texts,
 )
 from agrotools.report.html.overview import checks_data, head_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, PictureEncoder, Places, RunPictures
@@ -190,16 +191,19 @@ class Page:
         data = record_data(record, scores, self._sources[at], prompts)
         listed = listed_data(record, scores, self._runs[at].shares_of(record, scores))
         query, reason = record.sample.query, listed["error"]
+        expected, given = table_texts(record, scores)
         if self.scrubber:
             names = _new_file_names(self.scrubber, record.sample)
             data = _scrubbed_details(self.scrubber, data, names)
             query = self.scrubber.text(query, names)
             reason = self.scrubber.text(reason, names)
+            expected = self.scrubber.text(expected, names)
+            given = self.scrubber.text(given, names)
 
         row: list[Any] = [
             at,
             self._modes.setdefault(record.mode, len(self._modes)),
-            self._sample_number(record, data, query),
+            self._sample_number(record, data, query, expected),
             record.epoch,
             listed["score"],
             int(is_invalid(record)),
@@ -211,6 +215,7 @@ class Page:
             sum(data["tokens"]),
             data["calls"],
             data["usd"],
+            given,
         ]
         self._put_row(at, record.key, row)
         self._write_pictures()
@@ -254,7 +259,7 @@ class Page:
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
 
-    def _sample_number(self, record: Record, data: Data, query: str) -> int:
+    def _sample_number(self, record: Record, data: Data, query: str, expected: str) -> int:
         """Return the number of a record's sample on the page; facts about a sample that is new are kept."""
         sample = record.sample
         if sample.id not in self._samples:
@@ -265,6 +270,7 @@ class Page:
                 harmless(sample.task_type),
                 sample.answer_type,
                 shortened(harmless(query), _QUERY_LETTERS),
+                expected,
                 *pictures[:1],
             ]
         return self._samples[sample.id][0]
