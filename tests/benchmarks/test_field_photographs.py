@@ -14,11 +14,12 @@ from scipy.io import savemat
 from agrotools.calling import get_tool
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
-from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.loading.benchmarks import Loading, load_as, load_benchmark
 from agrotools.loading.describing import describe
 from agrotools.loading.downloads import Patience
 from agrotools.loading.obtaining import Request, list_benchmarks, obtain
+from agrotools.runner.build import benchmark_notes
 from agrotools_benchmarks.field import load
 from agrotools_benchmarks.field.pack import (
     JPEG_QUALITY,
@@ -126,15 +127,14 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
         )
     assert obtained.failures == []
     # Training takes minutes: it is asked for separately, with commands that the download names.
-    heads, pests = obtained.notes
-    assert f"agrotools tools packs train crop-weed --data {tmp_path / 'cache/data/field'}" in heads
-    assert "agrotools tools packs train pests" in pests
+    (models,) = obtained.notes
+    assert f"agrotools tools packs train crop-weed --data {tmp_path / 'cache/data/field'}" in models
+    assert "agrotools tools packs train pests" in models
     assert said == ["left out of the benchmark: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
     notes = str(benchmark.header.metadata["notes"])
-    assert heads in notes
-    assert pests in notes
+    assert models in notes
     assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
     assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
     assert {row.name: row.state for row in list_benchmarks()}["field"] == "complete"
@@ -219,6 +219,12 @@ def test_a_prepared_copy_gives_the_same_benchmark(made, tmp_path):
     assert load_benchmark("field", root).content_hash == head.content_hash
 
 
+def _incomplete(benchmark: Benchmark) -> str:
+    """The one note on what is missing."""
+    (note,) = [each for each in benchmark_notes(benchmark) if each.startswith("incomplete")]
+    return note
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("fault", [404, "other"])
 def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, fault):
@@ -236,6 +242,13 @@ def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, faul
         assert [sample.id for sample in partial.samples] == ["made-2"]
         assert partial.content_hash != head.content_hash
         assert {row.name: row.state for row in list_benchmarks(root)}["field"] == "incomplete"
+        assert _incomplete(partial).startswith("incomplete: 2 photographs missing, 1 question left")
+        part = head.header.model_copy(update={"quick": ("made-2", "made-3")})
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(load, "read_head", lambda: head.model_copy(update={"header": part}))
+            quick = load_benchmark("field", root, options={"missing": True}, quick=True)
+        assert len(quick.samples) == 2
+        assert _incomplete(quick).startswith("incomplete: 1 photograph missing, 1 question left")
         server.always.clear()
         assert obtain("field", Request(root, server.url, patience=HURRY)).failures == []
     assert load_benchmark("field", root).content_hash == head.content_hash

@@ -65,6 +65,16 @@ def test_a_data_set_becomes_a_benchmark(
     assert len(samples) >= 4
 
 
+def test_photos_become_a_folder_that_is_sound(examples: dict[str, Any], tmp_path: Path):
+    apples = {tmp_path / "north.png": 4, tmp_path / "south.png": 9}
+    for photo, count in apples.items():
+        Image.new("RGB", (96, 96), (40, 90 + count, 30)).save(photo)
+    examples["write_my_trees"](apples, tmp_path / "my-trees")
+    assert validate_folder(tmp_path / "my-trees") == []
+    samples = load_folder(tmp_path / "my-trees").samples
+    assert [sample.answer[0].model_dump()["value"] for sample in samples] == [4, 9]
+
+
 async def test_the_policy_calls_its_tool_and_answers(examples: dict[str, Any]):
     async def call_tool(call: ToolCall) -> ToolOutcome:
         assert call.arguments == {"image": "image_1.png"}

@@ -343,9 +343,7 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
 async def _estimated(plan: RunPlan, todo: WorkItems, *, wanted: bool) -> CostEstimate | None:
     source = plan.source
     try:
-        if not (wanted and len(todo) and source.base_url) or (
-            source.price and source.price.is_free
-        ):
+        if not (wanted and len(todo) and source.base_url):
             return None
         return await estimate(todo, plan.benchmark, source, source.price)
     finally:

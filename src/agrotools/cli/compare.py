@@ -137,9 +137,10 @@ def _verdict(look: "SequentialComparison") -> str:
 
 def gate(
     new: Path,
-    against: Path,
+    against: Path | None = None,
     max_drop: float = 0.0,
     mode: str | None = None,
+    save: Path | None = None,
     junit: Path | None = None,
     markdown: Path | None = None,
     allow_invalid: bool = False,
@@ -151,27 +152,26 @@ def gate(
     than 10 clusters in common cannot be tested (exit code 2).
     """
     from agrotools.core import UsageError
-    from agrotools.runner.rescore import check_distinct
-    from agrotools.scoring.gate import gate_tables, is_table
 
     # A report never overwrites a file of a run.
     _check_ending(junit, (".xml",))
     _check_ending(markdown, ("", ".md", ".markdown", ".txt"))
-    allowed = max_drop / 100
-    if is_table(new) or is_table(against):
-        if mode is not None:
-            raise UsageError("a table of scores has no modes", hint="leave out --mode")
-        warn_of_hidden([path for path in (new, against) if path.is_file()])
-        result, newer, older = gate_tables(new, against, allowed, allow_invalid=allow_invalid)
-    else:
-        result, newer, older = _gate_runs(new, against, mode, allowed, allow_invalid=allow_invalid)
-    check_distinct([new, against])
+    _check_ending(save, (".zip",))
+    if against is None:
+        if save is None:
+            raise UsageError(
+                "there is no older version to test against",
+                hint="--against OLD; for the first version: --save FILE.zip",
+            )
+        _save(new, save)
+        return
+    result, newer, older = _tested(new, against, mode, max_drop / 100, allow_invalid=allow_invalid)
     lines = _lines(result, newer, older)
     if as_json:
         print_json({**result.model_dump(mode="json"), "passed": result.passed})
     else:
         typer.echo("\n".join(lines))
-        if result.mode != "table":
+        if new.is_dir() and against.is_dir():
             comparing = command_line("compare", against, new)
             typer.echo(f"samples that changed, by task and by cause: {comparing}")
     if junit is not None:
@@ -180,6 +180,45 @@ def gate(
         _append_markdown(markdown, lines)
     if not result.passed:
         raise typer.Exit(FAULTS)
+    if save is not None:
+        _save(new, save)
+
+
+def _tested(
+    new: Path, against: Path, mode: str | None, max_drop: float, *, allow_invalid: bool
+) -> "tuple[Gate, str, str]":
+    """Test the new version against the older one, both runs or tables; return the names of both models, too."""
+    from agrotools.core import UsageError
+    from agrotools.runner.rescore import check_distinct
+    from agrotools.runner.saved_run import is_saved_run, opened_run
+    from agrotools.scoring.gate import gate_tables, is_table
+
+    is_of_tables = any(is_table(each) and not is_saved_run(each) for each in (new, against))
+    if is_of_tables:
+        if mode is not None:
+            raise UsageError("a table of scores has no modes", hint="leave out --mode")
+        warn_of_hidden([path for path in (new, against) if path.is_file()])
+        tested = gate_tables(new, against, max_drop, allow_invalid=allow_invalid)
+    else:
+        with opened_run(new) as newer, opened_run(against) as older:
+            tested = _gate_runs(newer, older, mode, max_drop, allow_invalid=allow_invalid)
+    check_distinct([new, against])
+    return tested
+
+
+def _save(run: Path, file: Path) -> None:
+    """Write what a later gate needs of a run, and say so on standard error."""
+    from agrotools.core import UsageError
+    from agrotools.runner.rescore import scored_run
+    from agrotools.runner.saved_run import save_run
+
+    if not run.is_dir():
+        raise UsageError(f"--save keeps a run, and {run} is no run folder", hint="give the folder")
+    scored_run(run)  # a file that no gate could read is not written
+    save_run(run, file)
+    size_mb = file.stat().st_size / 1e6
+    later = command_line("gate", "NEW", "--against", file)
+    typer.echo(f"{file}: {size_mb:.1f} MB; the next version: {later}", err=True)
 
 
 def _check_ending(path: Path | None, endings: Sequence[str]) -> None:
@@ -215,7 +254,7 @@ def _gate_runs(
         max_drop,
         allow_invalid=allow_invalid,
     )
-    return result, of_new.model, of_old.model
+    return result, of_new.shown_model, of_old.shown_model
 
 
 def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> list[str]:

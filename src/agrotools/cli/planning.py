@@ -169,7 +169,7 @@ def offer_download(name: str, *, at_once: bool, quick: bool) -> None:
 
 # --- next commands ----------------------------------------------------------------------------------------------------
 
-MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "3")
+MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini")
 
 
 def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:
@@ -185,12 +185,13 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
     if any(part.invalid.n for part in summary.modes.values()):
         return [f"{_changed(typed)}  (again: the invalid samples)"]
     if summary.model.startswith("baseline:"):
-        first_look = config.benchmark.quick or (
-            benchmark.header.quick and not config.benchmark.limit
-        )  # what the budget is enough for
-        add = ["--quick"] if first_look and "--quick" not in typed else []
-        add = [*([config.benchmark.name] if not typed else []), *add, *MODEL_EXAMPLE]
-        return [_changed(typed, "--model", "-m", "--out", add=add)]
+        name = [] if typed else [config.benchmark.name]
+        quick = ["--quick"] if config.benchmark.quick and "--quick" not in typed else []
+        # The budget is enough for a quick part or a few samples. What the whole benchmark costs is to be known before.
+        is_part = config.benchmark.quick or config.benchmark.limit
+        limited = ("--budget", "3") if is_part else ("--dry-run",)
+        add = [*name, *quick, *MODEL_EXAMPLE, *limited]
+        return [_changed(typed, "--model", "-m", "--out", "--name", add=add)]
     if config.benchmark.quick:
         has_mode = any(each.partition("=")[0] == "--mode" for each in typed)
         add = [] if has_mode else ["--mode", "end-to-end"]

@@ -347,7 +347,7 @@ def _write_page(
     try:
         return build_report(
             scores.runs,
-            scores.runs[0] / "report.html",
+            _page_path(scores.runs),
             summaries=scores.summaries,
             tallies=[each.tally for each in scores.scored if each.tally is not None],
             papers=scores.papers,
@@ -361,6 +361,20 @@ def _write_page(
         return None
 
 
+def _page_path(runs: Sequence[Path]) -> Path:
+    """Return the place of a page: in the folder of the first run, under another name if the page is of several runs.
+
+    So a later evaluation of the first model alone does not replace the page of all of them.
+    """
+    from agrotools.core.files import sha256_of_json
+
+    folder = runs[0]
+    if len(runs) == 1:
+        return folder / "report.html"
+    which = sha256_of_json([run.name for run in runs])[:6]
+    return folder / f"report-{len(runs)}-runs-{which}.html"
+
+
 def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) -> None:
     from agrotools.cli.planning import next_commands
     from agrotools.loading.benchmarks import INCOMPLETE
@@ -369,18 +383,21 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     from agrotools.runner.ladder import References
 
     runs, at = scores.runs, scores.first_model
+    references = scores.references or References()
+    stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
+    stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
+    shown = Screen(scores.scored, references, stops, page=page, modes=evaluated.asked_modes)
+
     commands = next_commands(scores.summaries[at], runs, evaluated)
+    if verdict := shown.verdict:
+        comparing = command_line("compare", runs[verdict.first], runs[verdict.second])
+        commands = [*commands, comparing] if evaluated.stops else [comparing, *commands]
     if sample := scores.scored[at].telling_sample:
         commands.append(command_line("explain", runs[at], sample))
     if scores.papers:
         commands.append(command_line("score", runs[at], "--paper"))
-    stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
-    stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
-    references = scores.references or References()
     with allow_closed_pipe():
-        print_screen(
-            Screen(scores.scored, references, stops, commands, page, evaluated.asked_modes)
-        )
+        print_screen(replace(shown, commands=commands))
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

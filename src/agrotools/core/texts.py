@@ -62,8 +62,19 @@ def prompt_tokens_text(tokens: float, cached: float | None) -> str:
     """Return prompt tokens with the share of them that the server read from its prompt cache, if it says so."""
     if not tokens:
         return "0 tokens in"
-    share = "not reported" if cached is None else f"{100 * cached / tokens:.0f} %"
-    return f"{amount_text(tokens)} tokens in (from a prompt cache: {share})"
+    return f"{amount_text(tokens)} tokens in ({_cached_text(tokens, cached)})"
+
+
+def tokens_text(tokens_in: float, cached: float | None, tokens_out: float) -> str:
+    """Return prompt tokens and generated tokens: ``1.4 M tokens in, 11,511 out; 30 % cached``."""
+    both = f"{amount_text(tokens_in)} tokens in, {amount_text(tokens_out)} out"
+    return f"{both}; {_cached_text(tokens_in, cached)}" if tokens_in else both
+
+
+def _cached_text(tokens: float, cached: float | None) -> str:
+    return (
+        "cached tokens not reported" if cached is None else f"{100 * cached / tokens:.0f} % cached"
+    )
 
 
 def amount_text(n: float) -> str:

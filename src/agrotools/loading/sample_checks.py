@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -240,11 +241,19 @@ def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
 _EXACT = ("exact", "boolean", "choice_set", "file", "keywords")
 
 
+_MISSPELT = 0.85
+"""Similarity of names from which one is taken for a misspelling of the other: ``apple_counting`` is 0.74 of
+``tree_counting``, and ``tree_countin`` 0.96."""
+
+
 def _check_task(sample: Sample) -> Iterator[Remark]:
     family = FAMILY_OF_TASK_TYPE.get(sample.task_type)
-    if family is None:
-        hint = f"known: {', '.join(FAMILY_OF_TASK_TYPE)}"
-        yield "unknown_task_type", "task_type", f"unknown task type {sample.task_type!r}", hint
+    # A benchmark may have task types of its own. A name that is nearly a known one is a mistake.
+    meant = get_close_matches(sample.task_type, FAMILY_OF_TASK_TYPE, n=1, cutoff=_MISSPELT)
+    if family is None and meant:
+        message = f"unknown task type {sample.task_type!r}, nearly {meant[0]!r}"
+        hint = f"write {meant[0]}, or a name of your own that cannot be mistaken for it"
+        yield "unknown_task_type", "task_type", message, hint
     if sample.family not in FAMILIES:
         yield (
             "unknown_family",

@@ -6,6 +6,7 @@ Benchmark plug-ins name the papers that define classes of errors.
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +39,10 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
-from agrotools.scoring.aggregate import score_record
+from agrotools.runner.rescore import Rescored
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.attribution import part_meaning
+from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.contracts import ErrorSource
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, METRICS, is_invalid
@@ -90,7 +93,7 @@ def comparison_tables(
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
-        yield Paragraph("All rows and the words: --details. More samples: --flips N.")
+        yield Paragraph("All rows and definitions: --details. More samples: --flips N.")
 
 
 def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool) -> list[Paragraph]:
@@ -194,6 +197,51 @@ def missing_text(missing: Missing, names: tuple[str, str]) -> str:
     are = "is" if sum(missing.samples) == 1 else "are"
     bounds = f"{points(missing.lowest.value)} to {points(missing.highest.value)} points"
     return f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
+
+
+class ModelVerdict(NamedTuple):
+    """What the difference of the two best models of an evaluation shows, as ``compare`` would say it.
+
+    ``first``, ``second``: numbers of their runs; ``n_models``: number of models that were evaluated;
+    ``is_shown``: True if one is better, and the text begins with its name.
+    """
+
+    first: int
+    second: int
+    n_models: int
+    is_shown: bool
+    text: str
+
+
+def model_verdict(
+    scored: Sequence[Rescored], names: Sequence[str], mode: Mode, metric: str
+) -> ModelVerdict | None:
+    """Return the verdict on the two models with the highest scores; None with fewer than two that can be compared.
+
+    Baselines are yardsticks, so that they are never one of the two. All pairs of models are adjusted together, as if
+    ``compare`` were given these runs.
+    """
+    scores: dict[int, float] = {}
+    for at, each in enumerate(scored):
+        part = each.summary.modes.get(mode)
+        is_model = not each.summary.model.startswith("baseline:")
+        if is_model and each.tally and part and part.headline and metric in part.metrics:
+            scores[at] = part.metrics[metric].overall.value
+    if len(scores) < 2:
+        return None
+
+    # Quick parts are compared, too: the interval says how little they show.
+    summaries = [each.summary.model_copy(update={"quick": False}) for each in scored]
+    tallies = [each.tally or RunAggregator() for each in scored]
+    differences = differences_between(summaries, tallies, [*combinations(scores, 2)])
+    best = sorted(sorted(scores, key=lambda at: -scores[at])[:2])
+    for each in differences:
+        if [each.first, each.second] == best and (each.mode, each.metric) == (mode, metric):
+            first, second = best
+            pair = (names[first], names[second])
+            text = verdict_text(each.difference, pair, missing=each.missing)
+            return ModelVerdict(first, second, len(scores), each.differs(), text)
+    return None
 
 
 def more_samples(difference: Estimate) -> int | None:
@@ -380,7 +428,7 @@ def _legend(comparison: RunComparison) -> Iterator[str]:
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others}). "
-        "*: below 0.05. Intervals are not adjusted. Words: docs/glossary.md."
+        "*: below 0.05. Intervals are not adjusted. Terms: docs/glossary.md."
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:

@@ -166,7 +166,7 @@ def _step_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
 
 
 def _key(run: ScoredRun, record: Record) -> dict[str, Any]:
-    names = {"model": run.manifest.model, "benchmark": run.manifest.benchmark}
+    names = {"model": run.manifest.shown_model, "benchmark": run.manifest.benchmark}
     return {**names, "sample": record.sample.id, "mode": record.mode, "epoch": record.epoch}
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from agrotools.core import Mode
 from agrotools.report.layout import on_scale, run_names, shortened
 from agrotools.report.settings import Measure
-from agrotools.runner.ladder import References, role_of
+from agrotools.runner.ladder import CEILING, COLOURS, FLOOR, PLANNER, References, role_of
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.attribution import Attribution
@@ -23,6 +23,15 @@ _ORDER = ("floor", "colours", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
 """Widths of the columns of the ladder. Long names leave 30 cells to the bars; bars of less than 10 are left out."""
 _STYLES = {"floor": "red", "colours": "red", "ceiling": "green", "model": "bold cyan"}
+_SHOWN_ROLES = {"colours": "floor", "planner": "example"}
+"""Roles that are shown by another word: ``colours`` is a second floor."""
+_DOES = {
+    FLOOR: "question only",
+    COLOURS: "mean colours",
+    PLANNER: "copies steps",
+    CEILING: "right calls",
+}
+"""What a baseline answers from; with its name in at most 21 cells."""
 TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
 """Names of modes at the beginning of a line."""
 
@@ -38,6 +47,14 @@ class Rung(NamedTuple):
     dose: str = ""
     """``at blur=1``"""
     lost: Attribution | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """Name with what the baseline does: ``oracle: right calls``."""
+        if self.role in ("model", "baseline"):
+            return self.name
+        does = _DOES.get(f"baseline:{self.name}", "")
+        return f"{self.name}: {does}" if does else self.name
 
 
 def dose_of(summary: Summary) -> str:
@@ -110,9 +127,12 @@ def _runs_by_role(
         (role_of(run.summary, mode), name, run) for name, run in zip(names, scored, strict=True)
     ]
     known = {(run.summary.model, role) for role, _, run in runs}
+    has_model = any(role == "model" for role, _, _ in runs)
     for name, run in references.scored.items():
         role = role_of(run.summary, mode)
-        if (name, role) not in known:
+        # The planner is an example of what a model may lose: a model shows that itself.
+        is_needed = not (has_model and role == "planner")
+        if is_needed and (name, role) not in known:
             runs.append((role, name, run))
     return sorted(runs, key=lambda run: _ORDER.index(run[0] if run[0] in _ORDER else "model"))
 
@@ -137,7 +157,7 @@ class _Columns(NamedTuple):
 
 def _columns(ladder: Sequence[Rung], width: int) -> _Columns:
     spare = width - _ROLE_CELLS - _VALUE_CELLS - 2
-    longest = max((len(rung.name) for rung in ladder), default=0)
+    longest = max((len(rung.shown_name) for rung in ladder), default=0)
     names = max(_NAME_CELLS, min(longest + 1, spare - _BAR_CELLS))
     bars = spare - names
     if bars < _LEAST_BAR_CELLS:
@@ -147,14 +167,15 @@ def _columns(ladder: Sequence[Rung], width: int) -> _Columns:
 
 
 def ladder_lines(ladder: Sequence[Rung], measure: Measure, width: int) -> list[Text]:
-    """Return a line for each rung, below a heading with the axis of the bars, and the meaning of the metric."""
+    """Return the meaning of the metric, a heading with the axis of the bars, and a line for each rung."""
     setting, metric = measure[0], METRICS[measure[1]]
     columns = _columns(ladder, width)
+    meaning = Text(f"{metric.label} = {metric.meaning}", style="dim")
     heading = f"{TITLES.get(setting.mode, setting.mode)}, {metric.label}, 95 % interval"
     if columns.bars:
         heading = shortened(heading, width - columns.bars - 2)
         heading = f"{heading:{width - columns.bars - 1}} {_axis(columns.bars, metric.out_of)}"
-    lines = [Text(heading, style="dim")]
+    lines = [meaning, Text(heading, style="dim")]
 
     middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
@@ -166,7 +187,7 @@ def ladder_lines(ladder: Sequence[Rung], measure: Measure, width: int) -> list[T
         lines.append(_rung_line(rung, columns, metric.out_of))
     if columns.bars and all(rung.role != "model" for rung in ladder):
         lines.append(_free_rung(values_by_role(ladder), columns))
-    return [*lines, Text(f"{metric.label} = {metric.meaning}", style="dim")]
+    return lines
 
 
 def _axis(cells: int, out_of: int) -> str:
@@ -186,8 +207,9 @@ def _free_rung(values: Mapping[str, float], columns: _Columns) -> Text:
 def _rung_line(rung: Rung, columns: _Columns, out_of: int) -> Text:
     """Return role, name, score with interval, and bar: full up to the interval, and lighter within it."""
     style = _STYLES.get(rung.role, "")
-    name = shortened_name(rung.name, columns.names - 1)
-    line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{columns.names}}", style=style)
+    name = shortened_name(rung.shown_name, columns.names - 1)
+    role = _SHOWN_ROLES.get(rung.role, rung.role)
+    line = Text(f"{role:{_ROLE_CELLS}}{name:{columns.names}}", style=style)
     if rung.estimate is None:
         line.append(f"{'—':>5}{'':{_VALUE_CELLS - 5}} ", style="")
         if rung.bounds and columns.bars:

@@ -397,12 +397,15 @@ def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         n = max((part.without_open_text for part in summary.modes.values()), default=0)
         if n:
-            note = f"FAS without open text ({count_text(n, 'sample')} that no judge graded)"
+            questions = count_text(n, "question")
+            note = (
+                f"open text of {questions} is not in the score: no judge graded it (--judge MODEL)"
+            )
             runs_of_note.setdefault(note, []).append(name)
         judges = summary.judging.judges if summary.judging else ()
         graded = [harmless(each.judge) for each in judges if each.metric == OPEN_TEXT]
         if graded:
-            note = f"open text in FAS as graded by {' and '.join(graded)}"
+            note = f"open text in the score as graded by {' and '.join(graded)}"
             runs_of_note.setdefault(note, []).append(name)
     return [
         note if len(names) == len(summaries) else f"{', '.join(names)}: {note}"
@@ -430,7 +433,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
 
 def _model_name(summary: Summary, *, name_quick: bool) -> str:
     """Return the model of a run with what it was offered: tools, quick part, degraded pictures and faults."""
-    name = harmless(summary.model) or "run"
+    name = harmless(summary.name or summary.model) or "run"
     if summary.tools != "all":
         name += f", tools {summary.tools}"
     if name_quick and summary.quick:

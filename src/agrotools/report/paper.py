@@ -238,7 +238,7 @@ class RunsBesidePaper:
         for part in self._parts:
             unknown = [part.unknown[error] for error in classes if error in part.unknown]
             if unknown and unknown[0]:
-                model = part.manifest.model
+                model = part.manifest.shown_model
                 notes.mark(f"{comparison.title}: not of {model}, {part.setting}: {unknown[0]}.")
                 continue
             estimates = {
@@ -313,7 +313,7 @@ def _part_name(part: _Part, comparison: PaperComparison, notes: Notes) -> Iterat
         mark = notes.mark(f"{comparison.title}: no figures are printed of {mismatch}.")
     elif part.differs:
         mark = notes.mark(f"Not comparable with the printed rows: {part.differs}.")
-    yield f"{part.manifest.model.rpartition('/')[2]}{mark}"
+    yield f"{part.manifest.shown_model.rpartition('/')[2]}{mark}"
     yield part.setting
     yield from (f"{option}={value}" for option, value in part.manifest.benchmark_options.items())
 

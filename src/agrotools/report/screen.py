@@ -13,7 +13,8 @@ from typing import IO
 from rich.text import Text
 
 from agrotools.core import Mode
-from agrotools.core.texts import amount_text, benchmark_title, count_text, prompt_tokens_text
+from agrotools.core.texts import benchmark_title, count_text, tokens_text
+from agrotools.report.comparison import ModelVerdict, model_verdict
 from agrotools.report.ladder import (
     TITLES,
     Rung,
@@ -25,7 +26,6 @@ from agrotools.report.ladder import (
     values_by_role,
 )
 from agrotools.report.layout import (
-    SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     detectable_points,
     harmless,
@@ -42,7 +42,16 @@ from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning
 from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References
 from agrotools.runner.rescore import Rescored
-from agrotools.scoring.attribution import TOOL, Attribution
+from agrotools.scoring.attribution import (
+    ANSWER,
+    ARGUMENTS,
+    FAULT,
+    FORM,
+    PLANNING,
+    READING,
+    TOOL,
+    Attribution,
+)
 from agrotools.scoring.comparisons import paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import (
@@ -66,6 +75,7 @@ _STRANGERS = "strangers"
 """Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
 _LEAST_LOST = 0.5
 """Points of a part that are shown: fewer are 0 without digits."""
+_DRAWN = "The pictures are drawn: scores say nothing about real fields."
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 
 
@@ -86,6 +96,14 @@ class Screen:
     @property
     def summaries(self) -> list[Summary]:
         return [each.summary for each in self.scored]
+
+    @property
+    def verdict(self) -> ModelVerdict | None:
+        """What the difference of the two best models shows; None with fewer than two."""
+        measure = headline(self.summaries, self.modes)
+        if measure is None:
+            return None
+        return model_verdict(self.scored, run_names(self.summaries), measure[0].mode, measure[1])
 
 
 def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measure | None:
@@ -135,6 +153,8 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     if measure:
         ladder = rungs(shown.scored, shown.references, measure)
         scores = ladder_lines(ladder, measure, width)
+        if verdict := shown.verdict:
+            scores += _wrapped(_verdict_text(verdict), width, "bold")
         for text in _lost(ladder, measure):
             scores += _wrapped(text, width)
         if meaning := _wrapped(_meaning(shown, ladder, measure), width):
@@ -155,6 +175,14 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     if any(mostly_unread(part.endings, part.n_records) for part in parts):
         return [*faults, *above, *modes, *below]
     return [*above, *modes, *faults, *below]
+
+
+def _verdict_text(verdict: ModelVerdict) -> str:
+    """Return which of the two best models is better, and that they are the best of several."""
+    if verdict.n_models > 2:
+        return f"The two best of {verdict.n_models} models: {verdict.text}"
+    starts_with_model = verdict.is_shown
+    return verdict.text if starts_with_model else f"{verdict.text[0].upper()}{verdict.text[1:]}"
 
 
 def _next_steps(shown: Screen) -> list[Text]:
@@ -200,31 +228,33 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
 
 
 def _title(shown: Screen, measure: Measure | None, width: int) -> list[Text]:
-    """Return benchmark with its size, and below it whether files are synthetic or open text is not in the score."""
+    """Return benchmark with its size, and below it whether pictures are drawn or open answers are not scored."""
     summary = shown.summaries[0]
     name = harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip()
-    quick = ", quick part" if summary.quick else ""
     shard = f", shard {summary.shard}" if summary.shard else ""
-    title = Text(f"{name}{quick}{shard}", style="bold")
+    title = Text(f"{name}{shard}", style="bold")
     title.append(_size_text(shown, measure), "not bold")
-    remarks = [SYNTHETIC_NOTE] if summary.synthetic else []
+    remarks = [_DRAWN] if summary.synthetic else []
     if measure and measure[1] == FAS:
-        remarks += open_text_notes(shown.summaries)
-    return [title, *(_wrapped("; ".join(remarks), width, "yellow") or [Text()])]
+        remarks += [f"{note[0].upper()}{note[1:]}." for note in open_text_notes(shown.summaries)]
+    return [title, *(_wrapped(" ".join(remarks), width, "yellow") or [Text()])]
 
 
 def _size_text(shown: Screen, measure: Measure | None) -> str:
-    """Return how many samples and clusters the score of the first run is of; empty if it has none."""
+    """Return how many questions were asked, and of how many the first run has the score; empty if it has none."""
     common = common_to_doses(shown.scored, measure)
     estimate = estimate_of(shown.scored[0], measure, common)
     if measure is None or estimate is None:
         return ""
-    n_samples = shown.summaries[0].modes[measure[0].mode].n_samples
-    samples = count_text(estimate.n, "sample")
-    if estimate.n < n_samples and not common:
-        samples = f"{estimate.n} of {n_samples} samples have this score,"
-    clusters = count_text(estimate.n_clusters, "cluster")
-    return f": {samples} in {clusters}{' that every dose has' if common else ''}"
+    summary = shown.summaries[0]
+    n_samples = summary.modes[measure[0].mode].n_samples
+    if common:
+        size = f"{count_text(estimate.n, 'question')} that every dose has"
+    elif estimate.n < n_samples:
+        size = f"{count_text(n_samples, 'question')}, {estimate.n} scored"
+    else:
+        size = count_text(n_samples, "question")
+    return f": {size}{', a first look (--quick)' if summary.quick else ''}"
 
 
 def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
@@ -251,6 +281,18 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
                 )
 
 
+_LOST_BY = {
+    PLANNING: "wrong plan",
+    ARGUMENTS: "wrong arguments",
+    FAULT: "faults put into calls",
+    TOOL: "tool errors",
+    READING: "misread results",
+    FORM: "unreadable answers",
+    ANSWER: "wrong answers",
+}
+"""Parts of lost points in words that need no explanation."""
+
+
 def _lost(ladder: Sequence[Rung], measure: Measure) -> Iterator[str]:
     """Yield a line on where each model, or else the planner, lost its points."""
     if measure[1] != FAS:
@@ -258,12 +300,12 @@ def _lost(ladder: Sequence[Rung], measure: Measure) -> Iterator[str]:
     split = [rung for rung in ladder if rung.lost and rung.estimate]
     models = [rung for rung in split if rung.role == "model"]
     for rung in models[:_MOST_PLACES] or [rung for rung in split if rung.role == "planner"]:
-        if rung.lost and (text := _lost_text(rung.lost)):
-            yield f"{rung.name} lost {text}."
+        if rung.lost and (text := _lost_text(shortened_name(rung.name, 40), rung.lost)):
+            yield text
 
 
-def _lost_text(lost: Attribution) -> str:
-    """Return lost points in all, and by part, the largest first, with the tools that lost most; empty without any."""
+def _lost_text(name: str, lost: Attribution) -> str:
+    """Return where points were lost, the most first, with the tools that lost most; empty if none were lost."""
     by_tool: dict[str, float] = {}
     by_part: dict[str, float] = {}
     for part, value in lost.run.parts.items():
@@ -272,23 +314,25 @@ def _lost_text(lost: Attribution) -> str:
         else:
             by_part[part] = value
     if by_tool:
-        by_part["tools"] = sum(by_tool.values())
-    named = ", ".join(sorted(by_tool, key=lambda tool: -by_tool[tool])[:_MOST_PLACES])
+        by_part[TOOL] = sum(by_tool.values())
+    worst_tools = sorted(by_tool, key=lambda tool: -by_tool[tool])[:_MOST_PLACES]
 
     texts: list[str] = []
     for value, part in sorted(((value, part) for part, value in by_part.items()), reverse=True):
         if value >= _LEAST_LOST:
-            texts.append(f"{part} {value:.0f}{f' ({named})' if part == 'tools' else ''}")
+            tools = f" ({', '.join(worst_tools)})" if part == TOOL else ""
+            texts.append(f"{_LOST_BY[part]} {value:.0f}{tools}")
     if not texts:
         return ""
-    return f"{sum(by_part.values()):.0f} points: {', '.join(texts)}"
+    n_points = sum(by_part.values())
+    return f"Where the {n_points:.0f} lost points of {name} went: {', '.join(texts)}."
 
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     """Return the sentences on what the ladder says."""
     if shard := shown.summaries[0].shard:
         of_shard = SHARD.format(shard)
-        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are those of its samples."
+        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are of the same questions."
     out_of, common = METRICS[measure[1]].out_of, common_to_doses(shown.scored, measure)
     sentences: list[str] = []
 
@@ -298,9 +342,6 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     if ceilings:
         sentences.append(_ceiling_sentence(shown, ladder, ceilings, out_of))
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
-    if floor and floor.estimate:
-        guessed = on_scale(floor.estimate.value, out_of)
-        sentences.append(f"Guessing from the question alone gets {guessed}.")
 
     models = [rung for rung in ladder if rung.role == "model"]
     ceiling = values_by_role(ladder).get("ceiling") if len(ceilings) == 1 else None
@@ -311,64 +352,69 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     estimates = [each for scored in shown.scored if (each := estimate_of(scored, measure, common))]
     if shown.summaries[0].quick and estimates:
         sentences.append(_quick_sentence(estimates, out_of))
-    return " ".join([*sentences, *_caveats(shown)])
+    return " ".join([*sentences, *_caveats(shown, ladder)])
 
 
 def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
-    """Return that a quick part has too few samples for a ranking, and which gaps it would show."""
-    least = detectable_points(estimates, out_of)
-    apart = f": only gaps over about {least} points are detectable" if least else ""
+    """Return which differences so few questions can show."""
     n = max(each.n for each in estimates)
-    return f"{count_text(n, 'sample')} are too few to rank models{apart}."
+    questions = count_text(n, "question")
+    if least := detectable_points(estimates, out_of):
+        return f"{questions} show only differences over about {least} points."
+    return f"{questions} are too few to rank models."
 
 
 def _ceiling_sentence(
     shown: Screen, ladder: Sequence[Rung], ceilings: Sequence[tuple[str, Estimate]], out_of: int
 ) -> str:
-    """Return what a model gets that makes every reference call, by dose if there are several."""
+    """Return the score with every call right, and what costs the rest; by dose if there are several."""
     values: list[str] = []
     for dose, estimate in ceilings:
         value = on_scale(estimate.value, out_of)
         values.append(f"{value} {dose}" if len(ceilings) > 1 else value)
 
-    loses = any(estimate.value < 1 for _, estimate in ceilings)
     n = ceilings[0][1].n
     most = max(rung.estimate.n for rung in ladder if rung.estimate)
     where = ""
     if n < most:
-        where = f" on the {n} of {most} samples whose answer follows from the calls"
-    elif not loses:
-        where = f" on these {count_text(n, 'sample')}"
+        where = f" on the {n} of {most} questions whose answer follows from the calls"
 
-    rest = ""
-    if loses:
-        blamed = "the tools"
-        if any(each.benchmark_options.get("faults") for each in shown.summaries):
-            blamed += ", with these faults,"
-        if not all(each.synthetic for each in shown.summaries):  # drawn labels are exact
-            blamed += " or wrong labels"
-        rest = f": {blamed} lose the rest"
-    return f"A model that makes every reference call gets {', '.join(values)}{where}{rest}."
+    score = f"every call right, the score is {', '.join(values)}{where}"
+    if all(estimate.value >= 1 for _, estimate in ceilings):
+        return f"With {score}."
+    blamed = "tool errors"
+    if any(each.benchmark_options.get("faults") for each in shown.summaries):
+        blamed += " and the faults put into calls"
+    if not all(each.synthetic for each in shown.summaries):  # drawn labels are exact
+        blamed += " or wrong labels"
+    cost = "the rest"
+    if len(ceilings) == 1:
+        cost = f"{on_scale(1 - ceilings[0][1].value, out_of)} points"
+    return f"Even with {score}: {blamed} cost {cost}."
 
 
-def _caveats(shown: Screen) -> Iterator[str]:
+def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     """Yield sentences on policies that are given the reference, and on agents that were not isolated."""
+    roles = {rung.role for rung in ladder}
+    if "planner" in roles and "model" not in roles:
+        yield "planner is a simple copying agent, to show what you will see."
     models = {*(summary.model for summary in shown.summaries), *shown.references.scored}
-    given = [model for model in (PLANNER, CEILING) if model in models]
+    shown_baselines = {f"baseline:{rung.name}" for rung in ladder}
+    given = [model for model in (PLANNER, CEILING) if model in models & shown_baselines]
     given += [each.model for each in shown.summaries if each.privileged]
     privileged = list(dict.fromkeys(model.removeprefix("baseline:") for model in given))
     if len(privileged) == 1:
-        yield f"{privileged[0]} sees reference solutions: a yardstick, not a result."
+        yield f"{privileged[0]} knows the solutions: a yardstick, not a result."
     elif privileged:
         names = f"{', '.join(privileged[:-1])} and {privileged[-1]}"
-        yield f"{names} see reference solutions: yardsticks, not results."
+        yield f"{names} know the solutions: yardsticks, not results."
     if CEILING in shown.references.recorded and all(
         each.model != CEILING for each in shown.summaries
     ):
         yield _RECORDED
     if any(summary.unsealed for summary in shown.summaries):
         yield UNSEALED_NOTE
-    yield "Words: docs/glossary.md."
+    yield "Terms: docs/glossary.md."
 
 
 def _place(
@@ -388,9 +434,9 @@ def _place(
     guessed = floor.estimate.value
     above = ceiling is not None and rung.estimate.value > ceiling
     if difference.p is None:
-        yield f"{short}: too few clusters (under {MIN_CLUSTERS}) to say whether it beats guessing."
+        yield f"{short}: too few independent questions (under {MIN_CLUSTERS}) to say whether it beats guessing."
     elif difference.p >= 1 - LEVEL:
-        yield f"{short}: no difference from guessing shown on {count_text(difference.n, 'sample')}."
+        yield f"{short}: no difference from guessing shown on {count_text(difference.n, 'question')}."
     elif difference.value < 0:
         lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
         yield f"{short} is below guessing by {lost} points."
@@ -398,7 +444,7 @@ def _place(
         share = (rung.estimate.value - guessed) / (ceiling - guessed)
         yield f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
     if above:
-        yield f"{short} is above the ceiling: other calls, or none, can get more than those of the reference."
+        yield f"{short} is above the ceiling: other calls, or none, can score more than the reference calls."
 
 
 def _other_modes(shown: Screen, measure: Measure | None) -> Iterator[str]:
@@ -409,7 +455,7 @@ def _other_modes(shown: Screen, measure: Measure | None) -> Iterator[str]:
         of_whom = f"{shortened_name(name, 30)}: " if len(names) > 1 else ""
         tokens_in, cached, tokens_out = tokens_of(summary.modes.values())
         if tokens_in:
-            yield f"{of_whom}{prompt_tokens_text(tokens_in, cached)}, {amount_text(tokens_out)} out."
+            yield f"{of_whom}{tokens_text(tokens_in, cached, tokens_out)}."
         if measure is None:
             continue
         for mode, part in summary.modes.items():
@@ -432,9 +478,9 @@ def _refusals(part: ModeSummary) -> str:
         share = _share_text(answered.overall, part)
         texts.append(f"Answered {share} unanswerable questions")
     if refused:
-        verb = "gave" if texts else "Gave"
+        verb = "left" if texts else "Left"
         share = _share_text(refused.overall, part)
-        texts.append(f"{verb} no value or chart in {share} answerable questions")
+        texts.append(f"{verb} {share} answerable questions unanswered")
     sentences = [f"{'; '.join(texts)}."] if texts else []
     return " ".join([*sentences, *stranger_sentences(part)])
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
 
 
+_LONGEST_NAME = 80
+"""Most characters of a name that the user gives a run: longer ones leave tables no room."""
+
+
 class _Config(FrozenModel):
     """Options that belong together. The alias of a field is the name of the option, where it is longer."""
 
@@ -211,6 +215,15 @@ class RunConfig(_Config):
     budget: Annotated[float | None, Field(gt=0)] = None
     """Maximum total spending of the run in USD, over all resumptions."""
     out: Path | None = None
+    name: Annotated[str, Field(max_length=_LONGEST_NAME)] = ""
+    """Name of the model in tables and on pages; empty: the model as it was given, which may be an address."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if name.startswith("baseline:"):
+            raise ValueError("should not begin with baseline:, which marks a yardstick")
+        return " ".join(name.split())
 
     @property
     def modes(self) -> tuple[Mode, ...]:

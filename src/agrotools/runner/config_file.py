@@ -50,6 +50,11 @@ def read_config(
     conditions = [*itertools.product(degradations, chances_of_faults)]
     if values.get("out") is not None:
         _check_one_run(len(names), len(conditions))
+    if values.get("name") and len(names) > 1:
+        raise UsageError(
+            "--name names one model, but several are asked for",
+            hint="omit --name, or give one --model",
+        )
     configs: list[EvalConfig] = []
     try:
         for degrade, faults in conditions:

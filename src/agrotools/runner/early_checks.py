@@ -10,7 +10,7 @@ from agrotools.core.progress import Progress
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import priced_model
 from agrotools.runner.config import EvalConfig
-from agrotools.runner.policies import names_endpoint
+from agrotools.runner.policies import AgentOptions, names_endpoint, policy_source
 
 _LONG_LOADING_S = 1.0
 """Seconds of loading after which endpoints are asked: shorter loading is over before they answer."""
@@ -23,8 +23,12 @@ def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
         if name not in BENCHMARKS and not any((root / name).is_dir() for root in roots):
             load_as(name, Loading(each.benchmark.data_root))  # its error names similar ones
     with_endpoint = [each for each in configs if names_endpoint(each.model.name)]
-    for each in with_endpoint:
-        priced_model(each.endpoint)
+    for each in configs:
+        if each in with_endpoint:
+            priced_model(each.endpoint)
+        else:
+            # Whether there is such a baseline, run, script or agent does not depend on the samples.
+            policy_source(each.endpoint, (), agents=AgentOptions(agent=each.external_agent))
     return with_endpoint
 
 

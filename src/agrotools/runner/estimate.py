@@ -68,6 +68,9 @@ class CostEstimate:
             f"{_tokens(self.input_tokens)} tokens in, {_range(_tokens(low), _tokens(high))} out"
         )
         text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
+        if self.price is not None and self.price.is_free:
+            is_local = self.price.source == "local"
+            return f"{text}, free{' (an address of this machine)' if is_local else ''}"
         if self.usd_low is None or self.usd_high is None:
             return text
         return f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"

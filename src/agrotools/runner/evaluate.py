@@ -410,7 +410,7 @@ def _reporting(
             if error is None or error.setup is None or call.call is None:
                 continue
             if store.add_setup(call.call.tool, error.setup):
-                bar.note(f"{call.call.tool}: {error.message}; {error.setup}")
+                bar.note(f"{record.sample.id}, {call.call.tool}: {error.message}; {error.setup}")
         if reports_cost and not record.agent_replies and record.invalid is None:
             reports_cost = False
             bar.note(

@@ -71,6 +71,8 @@ class Manifest(FrozenModel):
     tool_checks: Annotated[tuple[ToolCheck, ...], Field(exclude_if=lambda checks: not checks)] = ()
     """How often the tools agree with the table of whoever built the benchmark from own photos, as the build found."""
     model: str
+    name: Annotated[str, Field(exclude_if=lambda name: not name)] = ""
+    """Name of the model in tables and on pages (``--name``); empty: the model itself."""
     model_hash: str = ""
     """SHA-256 of the script of a scripted model, or over the ends of the model files of ``--serve``; else empty."""
     base_url: str | None = None
@@ -124,10 +126,15 @@ class Manifest(FrozenModel):
     """Part of a run that this run is; ``sample_ids`` and ``planned`` are those of the part. None: a whole run."""
 
     @property
+    def shown_model(self) -> str:
+        """Model by the name that the user gave it, if any."""
+        return self.name or self.model
+
+    @property
     def labelled_model(self) -> str:
-        """Model, with the conditions that its score is of: pictures of results, degraded files, faulty tools."""
+        """Model as it is shown, with its conditions: pictures of results, degraded files, faulty tools."""
         seen = ", tool images" if self.tool_images else ""
-        return self.model + seen + conditions_label(self.degrade, self.faults)
+        return self.shown_model + seen + conditions_label(self.degrade, self.faults)
 
 
 def manifest_json(manifest: Manifest) -> bytes:
@@ -240,6 +247,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
     """Return ``old`` extended by the additional modes, epochs and samples of ``new``."""
     return old.model_copy(
         update={
+            "name": new.name or old.name,
             "data_root": new.data_root or old.data_root,
             "tool_checks": new.tool_checks or old.tool_checks,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),

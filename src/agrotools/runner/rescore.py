@@ -433,6 +433,7 @@ def summary_of(
         "quick": manifest.quick,
         "shard": str(manifest.shard) if manifest.shard else "",
         "model": manifest.model,
+        "name": manifest.name,
         "protocol": manifest.protocol,
         "privileged": manifest.privileged,
         "unsealed": manifest.sealed is False,

@@ -401,6 +401,8 @@ class Summary(FrozenModel):
     shard: Annotated[str, Field(exclude_if=operator.not_)] = ""
     """``3/16`` if only this part of the samples was run, to be merged with the others."""
     model: str = ""
+    name: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Name of the model in tables and on pages; empty: the model itself."""
     protocol: str = ""
     tools: Annotated[str, Field(exclude_if=lambda tools: tools == "all")] = "all"
     """Tools that each sample offered: ``all``, ``needed`` (those of the reference calls) or ``+N``."""

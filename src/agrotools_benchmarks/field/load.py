@@ -13,7 +13,7 @@ from agrotools.core import FrozenModel, Sample, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import sha256_of_file, write_whole
 from agrotools.core.progress import Progress
-from agrotools.core.texts import command_line
+from agrotools.core.texts import command_line, count_text
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, with_clusters
 from agrotools.loading.benchmarks import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.loading.downloads import Downloader
@@ -134,17 +134,19 @@ def load_field(loading: Loading) -> Benchmark:
             " about the others",
         )
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
-    notes = [*absent, *_model_notes(head, root)]
+    reasons: list[str] = []
     if lacking:
         samples = with_equal_task_types(
             [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
         )
-        notes.append(
-            f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}"
-        )
         if not samples:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
         header = _with_quick_of(header, samples)
+        n_asked = len(header.quick) if loading.quick else len(samples)
+        photographs = count_text(len(lacking), "photograph")
+        questions = count_text(n_asked, "question")
+        reasons.append(f"{photographs} missing, {questions} left ({_GET_IT})")
+    notes = [*absent, *_model_notes(head, root, reasons)]
     header = header.model_copy(update={"metadata": {**header.metadata, "notes": [*notes]}})
     benchmark = Benchmark.of(header, samples, root)
     return _weighted_as_quick_part(benchmark) if loading.quick else benchmark
@@ -178,13 +180,20 @@ def _with_quick_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> Benchm
     return header.model_copy(update={"quick": tuple(each for each in header.quick if each in ids)})
 
 
-def _model_notes(head: PackHead, root: Path) -> list[str]:
-    """Return notes on the models that tools need for these photographs, and how to train those that are missing."""
-    notes = [_HEADS_ARE_HERE]
-    if lacks_heads(head):
-        notes = [f"{INCOMPLETE}: {NO_HEADS}; train them: {_train_heads(root)}"]
+def _model_notes(head: PackHead, root: Path, others: Sequence[str] = ()) -> list[str]:
+    """Return notes on the models that tools need for these photographs, and how to train those that are missing.
+
+    One note holds all that is incomplete, ``others`` first.
+    """
+    reasons = [*others]
+    has_heads = not lacks_heads(head)
+    if not has_heads:
+        reasons.append(f"{NO_HEADS} (train them: {_train_heads(root)})")
     if not pest_pack_files():
-        notes.append(f"{INCOMPLETE}: no pest recogniser; train it: {_TRAIN_PESTS}")
+        reasons.append(f"no pest recogniser (train it: {_TRAIN_PESTS})")
+    notes = [_HEADS_ARE_HERE] if has_heads else []
+    if reasons:
+        notes.append(f"{INCOMPLETE}: {'; '.join(reasons)}")
     return notes
 
 

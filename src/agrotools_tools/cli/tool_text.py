@@ -72,8 +72,9 @@ def description(tool: Tool[..., Any]) -> list[Part]:
     if settings:
         tables.append(_words_table("Settings for experts (no model is shown them)", settings))
     tables.append(_words_table("Results", results.items()))
-    beyond = [f"\n{text}" for text in [_sections(tool)] if text]
-    return [*paragraph([title, certified, "", spec.description]), *tables, *paragraph(beyond)]
+    # What the tool does comes first, how far to trust it last.
+    beyond = [f"\n{text}" for text in (_sections(tool), certified) if text]
+    return [*paragraph([title, "", spec.description]), *tables, *paragraph(beyond)]
 
 
 def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -192,6 +193,67 @@ def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
     found = json.loads(done.stdout)
     assert (done.returncode, found["passed"], found["bound"]["drop"]) == (0, True, 0.5)
     assert 0.3 < found["bound"]["lower"] < 0.45
+
+
+def test_a_saved_run_is_gated_like_its_folder_and_holds_no_pictures(runs, tmp_path):
+    good, poor = runs
+    (good / "artifacts").mkdir(exist_ok=True)
+    (good / "artifacts" / "overlay.png").write_bytes(bytes(100_000))
+    file = tmp_path / "release.zip"
+    done = run_command("gate", good, "--save", file)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert f"agrotools gate NEW --against {file}" in done.stderr
+    assert file.stat().st_size < 20_000
+    for new, old in ((poor, good), (good, poor)):
+        by_folder = run_command("gate", new, "--against", old, "--json")
+        saved = [file if each == good else each for each in (new, old)]
+        by_file = run_command("gate", saved[0], "--against", saved[1], "--json")
+        assert by_file.stdout == by_folder.stdout
+        assert by_file.returncode == by_folder.returncode
+    before = file.read_bytes()
+    assert run_command("gate", good, "--save", file).returncode == 0
+    assert file.read_bytes() == before
+
+
+def test_a_version_that_fails_is_not_saved_and_one_that_passes_is(runs, tmp_path):
+    good, poor = runs
+    file = tmp_path / "release.zip"
+    assert run_command("gate", poor, "--against", good, "--save", file).returncode == 1
+    assert not file.exists()
+    assert run_command("gate", good, "--against", poor, "--save", file).returncode == 0
+    assert file.exists()
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_a_log_of_inspect_is_refused_with_the_way_to_a_run(runs, tmp_path, command):
+    log = tmp_path / "2026_tree.eval"
+    log.write_bytes(b"PK")
+    second = ["--against", runs[0]] if command == "gate" else [runs[0]]
+    done = run_command(command, log, *second)
+    assert done.returncode == 2
+    assert "2026_tree.eval is a log of Inspect" in done.stderr
+    assert "--predictions DIR/2026_tree.json --out RUN" in done.stderr
+
+
+def test_what_cannot_be_saved_or_is_no_saved_run_is_refused(runs, tmp_path):
+    good, _ = runs
+    table = tmp_path / "scores.csv"
+    table.write_text("model,sample,score\nm,s,1\n")
+    broken, other = tmp_path / "broken.zip", tmp_path / "other.zip"
+    broken.write_bytes(b"PK\3\4 cut off")
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("../manifest.json", "{}")
+    for arguments, said in (
+        ([good], "there is no older version to test against"),
+        ([good, "--save", tmp_path / "release.json"], "has to end in .zip"),
+        ([table, "--save", tmp_path / "release.zip"], "is no run folder"),
+        ([good, "--against", tmp_path / "none.zip"], "there is no file"),
+        ([good, "--against", broken], "cannot be read"),
+        ([good, "--against", other], "holds no run"),
+    ):
+        done = run_command("gate", *arguments)
+        assert (done.returncode != 0, said in done.stderr) == (True, True), done.stderr
+    assert not (tmp_path.parent / "manifest.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agrotools.report.layout import run_names
 from agrotools.report.run_list import run_folders
+from agrotools.runner.store import read_manifest
+from agrotools.scoring.summary import Summary
 from support.command import run_command
 from support.eval_process import wait_for
 
@@ -137,6 +140,46 @@ def test_explain_shows_the_way_from_question_to_score(small_benchmark: Path, run
     assert len(listed) == len((small_benchmark / "samples.jsonl").read_text().splitlines())
     assert all(bool(each["error"]) == (each["score"] != 1) for each in listed)
     assert "first error" in agrotools("explain", "random", cwd=runs).stdout
+
+
+def test_a_name_stands_in_tables_and_can_be_given_later(small_benchmark: Path, tmp_path: Path):
+    command = ("eval", small_benchmark, "-m", "baseline:prior", "--limit", 2)
+    named = ("--name", "Field agent")
+    folders: list[list[Path]] = []
+    for extra, shown in (((), "baseline:prior"), (named, "Field agent"), ((), "Field agent")):
+        agrotools(*command, *extra, cwd=tmp_path)
+        folders.append(run_folders(tmp_path / "runs"))
+        summary = scores_of(folders[-1][0])["summary"]
+        assert (summary["model"], run_names([Summary(**summary)])) == ("baseline:prior", [shown])
+        assert read_manifest(folders[-1][0]).shown_model == shown
+    assert len({*map(tuple, folders)}) == 1
+    two = agrotools(*command, "-m", "baseline:guess", *named, cwd=tmp_path)
+    assert (two.returncode, "--name names one model" in two.stderr) == (2, True)
+    as_baseline = agrotools(*command, "--name", "baseline:oracle", cwd=tmp_path)
+    assert (as_baseline.returncode, "should not begin with" in as_baseline.stderr) == (2, True)
+
+
+def test_the_page_of_several_runs_is_not_replaced_by_that_of_one(
+    small_benchmark: Path, tmp_path: Path
+):
+    several = (
+        "eval",
+        small_benchmark,
+        "-m",
+        "baseline:prior",
+        "-m",
+        "baseline:guess",
+        "--limit",
+        2,
+    )
+    agrotools(*several, cwd=tmp_path)
+    (joint,) = tmp_path.glob("runs/*/report-2-runs-*.html")
+    assert 'id="compare"' in joint.read_text(encoding="utf-8")
+    before = joint.read_bytes()
+    agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 2, cwd=tmp_path)
+    assert joint.read_bytes() == before
+    one = joint.parent / "report.html"
+    assert 'id="compare"' not in one.read_text(encoding="utf-8")
 
 
 def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path: Path):

@@ -33,14 +33,20 @@ MODEL = (
         (
             "field --quick -m baseline:oracle -mx",
             "baseline:oracle",
-            {},
+            {"quick": True},
             "field --quick --model openai:gpt-4.1-mini --budget 3",
         ),
         (
-            "field -m baseline:oracle",
+            "field -m baseline:oracle --name top",
             "baseline:oracle",
             {},
-            "field --quick --model openai:gpt-4.1-mini --budget 3",
+            "field --model openai:gpt-4.1-mini --dry-run",
+        ),
+        (
+            "",
+            "baseline:planner",
+            {"quick": True},
+            "embedded --quick --model openai:gpt-4.1-mini --budget 3",
         ),
         (
             MODEL,
@@ -124,6 +130,21 @@ def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
     ):
         assert text in done.stdout
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.process
+def test_a_dry_run_at_an_address_of_this_machine_prints_requests_tokens_and_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_text_benchmark(tmp_path / "benchmark", 12)
+    command = ("eval", folder, "-m", "m1", "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
+    (plan,) = json.loads(run_command(*command, "--json").stdout)
+    assert (plan["requests"], plan["usd_low"], plan["usd_high"]) == (84, 0, 0)
+    assert plan["input_tokens"] > 0
+    shown = run_command(*command).stdout
+    assert "out, free (an address of this machine)" in shown
+    assert "about 1 min or less" in shown
 
 
 @pytest.mark.process

@@ -100,7 +100,7 @@ def _broken_samples(folder):
     )
     unit = number("unit")
     unit["answer"][0]["unit"] = "furlongs"
-    task = number("task", task_type="yield_forecast")
+    task = number("task", task_type="ploting")
     family = number("family", family="CM")
     chart_eligible = chart("chart-eligible")
     chart_eligible["no_tool_eligible"] = True

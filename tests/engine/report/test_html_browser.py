@@ -102,6 +102,25 @@ def faults(page: Page) -> tuple[list[str], list[str]]:
     return page.errors, page.dialogs
 
 
+async def test_the_pair_of_the_overview_is_of_models_and_never_of_baselines(tmp_path: Path):
+    samples = [made_sample(f"s{number:02}") for number in range(20)]
+    write_files(tmp_path, samples)
+    wrong = [end_to_end(each, call("2*3"), answer="rows: 9") for each in samples]
+    oracle = write_run(
+        tmp_path / "oracle", map(right, samples), model="baseline:oracle", privileged=True
+    )
+    good = write_run(tmp_path / "good", map(right, samples), model="good")
+    poor = write_run(tmp_path / "poor", wrong, model="poor")
+    pair = "document.querySelector('#overview p.pair strong')?.textContent ?? ''"
+    async with browser() as chromium:
+        for runs, shown in (([oracle, poor], ""), ([oracle, poor, good], "good is better: 100.0")):
+            report = build_report(runs, tmp_path / f"{len(runs)}.html").path
+            page = await opened(chromium, report)
+            text = await page.evaluate(pair)
+            assert (text[: len(shown)], bool(text)) == (shown, bool(shown))
+            assert faults(page) == ([], [])
+
+
 async def test_scores_are_rounded_as_in_the_terminal():
     script = Path(str(files("agrotools"))) / "report" / "html" / "base.js"
     formats = re.findall(r"^const (?:one|rounded|tenth|points) = .*$", script.read_text(), re.M)

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from agrotools.report.comparison import ModelVerdict, headline_verdict
 from agrotools.report.screen import LINES, Screen, print_screen, screen
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator, score_record
+from agrotools.scoring.comparisons import comparisons
 from engine.report.test_tables import scored, summary
 from support.made_runs import call, made_sample
 from support.made_runs import end_to_end as made_end_to_end
@@ -70,6 +72,7 @@ ENDS = References(
     frozenset({GUESS.summary.model, ORACLE.summary.model}),
 )
 EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
+COMPARE = "agrotools compare runs/field-rows-m1-c0ffee runs/field-rows-m2-decade"
 WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
 TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 3"
 
@@ -110,6 +113,9 @@ SCREENS = {
     "no-tool": Screen([three_modes("m1")], modes=["no-tool"]),
     "doses": Screen(
         [end_to_end("m1", 0.5), *(BLURRED(each) for each in ("m1", CEILING)), ORACLE],
+    ),
+    "two-models": Screen(
+        [end_to_end("m1", 0.5), end_to_end("m2", 0.9), PLANS], ENDS, commands=[COMPARE], page=PAGE
     ),
     "crowd": Screen(
         [
@@ -175,8 +181,8 @@ def test_scores_are_of_the_same_questions_and_a_ceiling_of_some_places_no_model(
     )
     text = " ".join(line.plain for line in screen(Screen([end_to_end("m1", 0.95)], in_part(0.9))))
     assert "oracle (n 10)" in text
-    on = "A model that makes every reference call gets 90.0 on the 10 of 40 samples whose answer follows from the calls"
-    assert f"{on}: the tools or wrong labels lose the rest." in text
+    on = "Even with every call right, the score is 90.0 on the 10 of 40 questions whose answer follows from the calls"
+    assert f"{on}: tool errors or wrong labels cost 10.0 points." in text
     assert (
         "the ceiling" not in text.partition("(oracle is")[0]
     )  # neither above it nor on the way to it
@@ -189,9 +195,7 @@ def test_an_oracle_that_repeats_results_is_no_ceiling() -> None:
     assert "baseline oracle" in text
     assert text.count("ceiling") - text.count("ceiling from") == 1  # the reference of its own
     alone = screen(Screen([ORACLE._replace(summary=summary)], References({FLOOR: GUESS})))
-    assert not any(
-        "ceiling" in line.plain or "makes every reference call" in line.plain for line in alone
-    )
+    assert not any("ceiling" in line.plain or "every call right" in line.plain for line in alone)
 
 
 def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> None:
@@ -215,3 +219,37 @@ def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> Non
     varied = [made_end_to_end(each, call(f"{at % 2}*3")) for at, each in enumerate(samples)]
     varying = of_pairs([(each, score_record(each)) for each in varied], "m1").summary
     assert varying.modes["end-to-end"].counts.constant_arguments == ()
+
+
+def verdict_of(*scored: Rescored) -> ModelVerdict | None:
+    return Screen(scored, ENDS).verdict
+
+
+def test_the_verdict_is_on_models_and_never_on_baselines() -> None:
+    assert verdict_of(GUESS, PLANS, ORACLE) is None
+    assert verdict_of(end_to_end("m1", 0.5), PLANS, ORACLE) is None
+    found = verdict_of(ORACLE, end_to_end("m1", 0.9), PLANS, end_to_end("m2", 0.3))
+    assert found is not None
+    assert (found.first, found.second, found.n_models) == (1, 3, 2)
+    assert found.text.startswith("m1 is better: 60.0 points (")
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_verdict_is_the_one_that_compare_gives(quick: bool) -> None:
+    pair = [end_to_end(model, share, quick=quick) for model, share in (("m1", 0.5), ("m2", 0.55))]
+    found = verdict_of(*pair)
+    assert found is not None
+    (compared,) = comparisons([each.tally for each in pair if each.tally], ["m1", "m2"])
+    assert found.text == headline_verdict(compared, "end-to-end")
+    assert not found.is_shown
+
+
+def test_of_several_models_the_best_two_are_compared_adjusted_for_all_pairs() -> None:
+    models = [end_to_end(f"m{at}", share) for at, share in enumerate((0.2, 0.9, 0.1, 0.5))]
+    found = verdict_of(*models)
+    assert found is not None
+    assert (found.first, found.second, found.n_models) == (1, 3, 4)
+
+
+def test_a_missing_or_withheld_score_gives_no_verdict_of_its_own() -> None:
+    assert verdict_of(end_to_end("m1", 0.5), end_to_end("m2", 0.5, invalid=4)) is None

@@ -18,10 +18,10 @@ CACHED: dict[str, tuple[dict[str, Any], int | None, str]] = {
     "reported": (
         {"prompt_tokens_details": {"cached_tokens": 250}},
         250,
-        "from a prompt cache: 25 %",
+        "25 % cached",
     ),
-    "none": ({"prompt_tokens_details": {"cached_tokens": 0}}, 0, "from a prompt cache: 0 %"),
-    "silent": ({}, None, "from a prompt cache: not reported"),
+    "none": ({"prompt_tokens_details": {"cached_tokens": 0}}, 0, "0 % cached"),
+    "silent": ({}, None, "cached tokens not reported"),
 }
 
 

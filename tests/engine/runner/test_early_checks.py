@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.core import EndpointRefusal
+from agrotools.core import AgrotoolsError, EndpointRefusal
 from agrotools.models import Endpoint
 from agrotools.runner import early_checks
 from agrotools.runner.config import EvalConfig
@@ -27,6 +27,29 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("agrotools.models.probe.check_endpoint", check_endpoint)
     monkeypatch.setattr(early_checks, "_LONG_LOADING_S", 0.0)
     return order
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("baseline:plannr", "unknown baseline 'plannr'"),
+        ("replay:nowhere", "nowhere is not a run folder"),
+        ("scripted:none.toml", "cannot read the script none.toml"),
+        pytest.param(
+            "python:no_such_module:solve",
+            "there is no module 'no_such_module'",
+            marks=pytest.mark.process,
+        ),
+    ],
+)
+def test_a_name_that_is_none_is_said_before_the_benchmark_is_loaded(model: str, said: str) -> None:
+    with pytest.raises(AgrotoolsError, match=said):
+        EndpointCheck([EvalConfig.of(model=model)])
+
+
+@pytest.mark.parametrize("name", ["oracle", "planner", "prior", "guess", "planted:0.5"])
+def test_a_baseline_is_known_without_samples(name: str) -> None:
+    assert early_checks.check_models([EvalConfig.of(model=f"baseline:{name}")]) == []
 
 
 def test_each_endpoint_is_asked_once_before_a_step_is_shown(told: list[str]) -> None:

@@ -78,6 +78,9 @@ def test_the_model_is_told_what_it_can_change_and_the_person_the_rest(
     assert len(errors) == SAMPLES
     assert all(error and ONLY_A_PERSON_CAN in (error.setup or "") for error in errors)
     assert screen.count(ONLY_A_PERSON_CAN) == 1
+    assert ", diagnose_pest_disease: " in screen
+    sample, _, _ = screen.partition(", diagnose_pest_disease: ")
+    assert sample.endswith(tuple(f"s{number}" for number in range(SAMPLES)))
     manifest = json.loads((folder / "manifest.json").read_bytes())
     (text,) = manifest["setup"]["diagnose_pest_disease"]
     assert ONLY_A_PERSON_CAN in text

@@ -58,7 +58,7 @@ const turnedRound = ([value, low, high, n]) => [-value, high === null ? null : -
 
 function drawCompare(parameters) {
   if (runs.length < 2) return;
-  const best = mainPair();
+  const best = mainPair() ?? head.pairs[0];
   const valid = (text) => (text !== null && runs[Number(text)] ? Number(text) : null);
   pairChoice = [valid(parameters.get("a")) ?? pairChoice?.[0] ?? best?.first ?? 0, valid(parameters.get("b")) ?? pairChoice?.[1] ?? best?.second ?? 1];
   const [first, second] = pairChoice;

@@ -88,15 +88,18 @@ function scaleLabels(references) {
 
 // --- differences ----------------------------------------------------------------------------------------------------
 
+const isModel = (at) => runs[at].role === "model";
+
+// The pair of the two best models. Baselines are yardsticks, so that they are never one of the two.
 function mainPair() {
-  const pairs = head.pairs.filter((pair) => !head.measure || (pair.mode === head.measure.mode && pair.label === head.measure.label));
+  const pairs = head.pairs.filter((pair) => isModel(pair.first) && isModel(pair.second) && (!head.measure || (pair.mode === head.measure.mode && pair.label === head.measure.label)));
   const score = (at) => runs[at].score?.[0] ?? -1;
   return pairs.sort((a, b) => score(b.first) + score(b.second) - score(a.first) - score(a.second))[0];
 }
 
 function pairLine() {
   const pair = mainPair();
-  if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
+  if (!pair) return runs.filter((_, at) => isModel(at)).length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
   const flips = flipped(pair.first, pair.second, pair.mode);
   return el("p.pair", {}, verdictLine(pair),
     flips.up.length + flips.down.length > 0 && `. ${runs[pair.second].label} scores higher on ${count(flips.up.length, "sample")}, lower on ${flips.down.length}, the same on ${flips.same}`,

@@ -292,7 +292,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     return {
         "name": name,
         "folder": harmless(str(folder)),
-        "model": manifest.model,
+        "model": manifest.shown_model,
         "privileged": manifest.privileged,
         "unsealed": manifest.sealed is False,
         "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
@@ -319,6 +319,7 @@ def _settings_text(folder: Path, manifest: Manifest) -> dict[str, str]:
         protocol = manifest.protocol
         images = "shown" if manifest.images else "not shown"
     return {
+        "model": manifest.model if manifest.name else "",
         "cost": _cost_text(folder, manifest),
         "protocol": protocol,
         "images": images,

@@ -52,7 +52,7 @@ def make_sample(crop: str) -> Sample:
         id=crop.replace(" ", "-"),
         query=f"Rows of {crop} are {row_cm} cm apart, plants in a row {plant_cm} cm. How many plants has a hectare?",
         files=(),
-        family="measurement",
+        family="CM",
         task_type="density",
         answer_type="tolerance",
         template="density",
