@@ -52,14 +52,14 @@ ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
 CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark, at most one a wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 17, 2
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 20, 2
 MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
 COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
-PLANNED, MOST_PLANNED = 6.0, 0.5
+PLANNED, MOST_PLANNED = 10.0, 0.5
 """Weight of calls that the usual plan guesses in the cost of a choice, and the share of them that costs nothing.
 
 The usual plan is that of an answer form with its number of files, and that of a template.
