@@ -59,7 +59,7 @@ COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
-PLANNED, MOST_PLANNED = 10.0, 0.5
+PLANNED, MOST_PLANNED = 6.0, 0.5
 """Weight of calls that the usual plan guesses in the cost of a choice, and the share of them that costs nothing.
 
 The usual plan is that of an answer form with its number of files, and that of a template.
