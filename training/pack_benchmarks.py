@@ -29,7 +29,7 @@ import numpy as np
 from agrotools_build.templates.slot_draft import PLOT_MARGIN
 
 SHIPPED = Path(__file__).parent.parent / "src" / "agrotools_benchmarks" / "data"
-VERSIONS = {"embedded": "16", "frontier": "13"}
+VERSIONS = {"embedded": "17", "frontier": "13"}
 SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 56, "frontier": 20}
@@ -52,7 +52,7 @@ ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
 CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark, at most one a wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 17, 2
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 20, 2
 MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
 COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000

@@ -180,7 +180,7 @@ def _withheld(
     shows = (
         f"({answer.from_}) == ''"
         if way.sought and answer
-        else references_written_out(way.shows) or None
+        else references_written_out(filled(way.shows, instance.words)) or None
     )
     return replace(instance, files=shown, slots=(slot.model_copy(update={"from_": shows}),))
 

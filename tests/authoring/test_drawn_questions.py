@@ -26,7 +26,7 @@ from agrotools_build.sources.drawn.drawing import SCENE_KINDS
 from agrotools_build.templates.template import exact_result
 from agrotools_build.templates.thing import QuestionInstance
 from agrotools_build.templates.wording import sentences
-from agrotools_tools import extract_marked_region
+from agrotools_tools import detect_change, extract_marked_region
 from support.drawn_scenes import SEEDS, asked_of_drawings, drawn_scene, drawn_subjects, questions_of
 from support.plain_sample import plain_sample
 
@@ -179,6 +179,58 @@ def test_trees_in_a_mark_are_those_whose_stems_stand_there():
     area_ha = (x1 - x0) * (y1 - y0) * thing.truth["gsd_m"] ** 2 / 1e4
     assert thing.truth["density_per_ha"] == pytest.approx(thing.truth["count"] / area_ha, rel=1e-4)
     assert thing.arguments["region"] == {"$ref": "steps[0].observation.regions[0].inner_box"}
+
+
+@pytest.mark.parametrize(
+    ("name", "templates"),
+    [
+        ("pond_pairs", ("pond_event", "pond_dug", "water_area")),
+        ("rows", ("bands_bars", "row_part_mean")),
+    ],
+)
+def test_the_picture_tells_whether_a_mark_is_found_first(name, templates):
+    """The words of a question and the notes of its files are the same with and without a mark."""
+    asked = [item for item in asked_of_drawings(name) if item.question.template in templates]
+    for template in templates:
+        items = [item for item in asked if item.question.template == template]
+        marked_first = {item.instance.calls[0].tool == "extract_marked_region" for item in items}
+        assert marked_first == {False, True}, template
+        notes = {(file.name, file.note) for item in items for file in item.instance.files}
+        assert len(notes) == len({name for name, _ in notes}), "one note for each name of a file"
+
+
+@pytest.mark.parametrize(("seed", "event"), [(28, "dried"), (32, "none")])
+def test_other_ponds_than_the_outlined_one_would_give_another_answer(seed, event):
+    scene = drawn_scene("pond_pairs", seed)
+    (pair,) = cast("list[Any]", scene.record["outlined"])
+    before, after = (scene.folder / pair[name] for name in ("before", "after"))
+    region = pair["mark"]["regions"][0]["inner_box"]
+    with artifacts_in(scene.folder):
+        inside = detect_change(before=before, after=after, target="pond", region=region).pond
+        everywhere = detect_change(before=before, after=after, target="pond").pond
+    assert inside is not None
+    assert everywhere is not None
+    assert inside.event == pair["change"]["pond"]["event"] == event
+    assert everywhere.area_after_px >= 1.2 * inside.area_after_px
+
+
+def test_a_box_around_surveyed_squares_changes_how_well_bands_separate():
+    subjects, _ = drawn_subjects("rows")
+    composites = [
+        each.shown(place, 1)
+        for each in subjects
+        if each.of == "composite"
+        for place in range(each.things)
+    ]
+    boxed = [thing for thing in composites if thing.before]
+    assert boxed
+    assert len(boxed) < len(composites)
+    for thing in boxed:
+        photo, raster, squares = thing.files
+        assert thing.before[0].arguments["image"] == photo.name
+        assert thing.arguments["image"] == raster.name
+        assert thing.arguments["label_raster"] == squares.name
+        assert thing.arguments["region"] == {"$ref": "steps[0].observation.regions[0].inner_box"}
 
 
 def _sample(asked: QuestionInstance) -> Sample:

@@ -74,6 +74,16 @@ def test_masks_and_truth_tell_the_same_event(event):
         np.testing.assert_array_equal(scene.masks["basins_before"], scene.masks["basins_after"])
 
 
+def test_other_ponds_may_have_events_of_their_own():
+    scene = make_pond_pair(17, 0, "none", others_change=True)
+    pair = [scene.masks[f"water_{name}"] for name in ("before", "after")]
+    pieces = [cv2.connectedComponents(water, connectivity=8)[0] - 1 for water in pair]
+    assert min(pieces) >= 1, "the pond without an event"
+    assert pieces[0] != pieces[1], "another one that dried, filled, or was built or removed"
+    alone = make_pond_pair(17, 0, "none")
+    assert alone.masks["water_before"].any() == alone.masks["water_after"].any()
+
+
 @pytest.mark.parametrize(
     ("seed", "difficulty", "kind"), [(1, 0, "orchard"), (2, 2, "forest"), (3, 3, "orchard")]
 )

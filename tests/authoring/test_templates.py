@@ -388,6 +388,22 @@ def test_what_comes_before_the_measurements_is_a_group_of_its_own():
     assert [call.group for call in alone.calls] == [None, None]
 
 
+def test_a_mark_of_a_picture_that_shows_all_things_is_found_once():
+    slot = {**SHARE, "from": "@{m1}.severity_pct - @{m0}.severity_pct"}
+    first = _boxed(1)
+    second = replace(first, truth={"severity_pct": 9.0})
+    asked = _asked(_template(things=2, slots=[slot]), first, second)
+    assert [call.tool for call in asked.calls] == [
+        "extract_marked_region",
+        "analyze_lesions",
+        "analyze_lesions",
+    ]
+    assert [call.group for call in asked.calls] == [0, 1, 1]
+    regions = [call.arguments["region"]["$ref"] for call in asked.calls[1:]]
+    assert regions == ["steps[0].observation.regions[0].box"] * 2
+    assert asked.slots[0].value == 5.0
+
+
 def test_what_is_looked_up_is_known_before_anything_runs():
     look = {
         "tool": "lookup_agronomy",

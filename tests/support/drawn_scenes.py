@@ -32,7 +32,7 @@ def drawn_scene(name: str, seed: int) -> DrawnScene:
 
 SEEDS = {
     "blocks": (2, 1, 8), "tracts": (5, 0, 7, 4), "farmland_aerial": (0, 1, 3, 8), "farmland_satellite": (0, 1, 15),
-    "pond_pairs": (0, 1, 2, 3, 6), "apples": (0,), "fruit_counts": (1, 6), "leaf_lesions": (0, 2, 3),
+    "pond_pairs": (0, 1, 2, 6, 7, 18, 32), "apples": (0,), "fruit_counts": (1, 6), "leaf_lesions": (0, 2, 3),
     "pots": (2, 1, 6, 3), "rows": (1, 3, 5, 7, 8),
 }  # fmt: skip
 """Seeds of each kind of scene of which together every question can be asked, one that is quickly drawn first."""

@@ -67,10 +67,17 @@ class _State:
 
 
 @one_thread()
-def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
+def make_pond_pair(
+    seed: int,
+    difficulty: Difficulty = 1,
+    event: PondEvent | None = None,
+    *,
+    others_change: bool = False,
+) -> Scene:
     """Draw a pair of pictures, 512 x 384 px. The same arguments give the same pair.
 
-    ``event``: event of the pond; None: drawn from the seed.
+    ``event``: event of the pond; None: drawn from the seed. ``others_change``: there are other ponds, as far as there
+    is room, each with an event of its own.
 
     Returns:
         ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
@@ -82,8 +89,9 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     drawn_event, level = EVENTS[int(rng.integers(len(EVENTS)))], levels("ponds")[difficulty]
     event, gsd_m = event or drawn_event, rng.uniform(0.35, 0.65)
     ground = lay_ground(rng, SIZE, level.trees, level.houses)
-    basins, states = _place_basins(rng, ground, level, event, gsd_m)
-    scar = _scar(rng, basins[0], level) if event == "demolished" else None
+    basins, states = _place_basins(rng, ground, level, event, gsd_m, others_change=others_change)
+    filled_in = [basin for basin, (_, now) in zip(basins, states, strict=True) if now is None]
+    scars = [_scar(rng, basin, level) for basin in filled_in]
     first, second = two_stages(rng, ground, kept=0.25)
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
@@ -93,8 +101,9 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         sun = sun_at(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
         wet_season = rng.uniform(0.0, 1.0)
         bands = paint_date(rng, ground, stages, sun, wet_season)
-        if scar is not None and when:
-            bands *= scar[..., None]
+        if when:
+            for scar in scars:
+                bands *= scar[..., None]
         water = np.zeros(SIZE, bool)
         inside = np.zeros(SIZE, bool)
         for basin, both in zip(basins, states, strict=True):
@@ -119,39 +128,48 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     return Scene(images, {"gsd_m": gsd_m, "bands": ["B", "G", "R", "NIR"]}, {"event": event}, masks)
 
 
+_States = tuple[_State | None, _State | None]
+"""A basin on both dates; None: it does not exist."""
+
+
 def _place_basins(
-    rng: Rng, ground: Ground, level: Level, event: PondEvent, gsd_m: float
-) -> tuple[list[_Basin], list[tuple[_State | None, _State | None]]]:
-    """Place the pond of the event and other, unchanged ones; trees and houses at these places are removed."""
+    rng: Rng, ground: Ground, level: Level, event: PondEvent, gsd_m: float, *, others_change: bool
+) -> tuple[list[_Basin], list[_States]]:
+    """Place the pond of the event and others; trees and houses at these places are removed.
+
+    The others are unchanged unless ``others_change``.
+    """
     free = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((9, 9), np.uint8)) == 0
     basins: list[_Basin] = []
-    states: list[tuple[_State | None, _State | None]] = []
+    states: list[_States] = []
     plain = rng.uniform()
-    others = int(rng.integers(0, level.others + 1))
+    others = int(
+        rng.integers(1, _OTHERS_THAT_CHANGE + 1)
+        if others_change
+        else rng.integers(0, level.others + 1)
+    )
     for number in range(1 + others):
         basin = _find_place(rng, free, ground, level, gsd_m)
         if basin is None and number:
             continue
         if basin is None:
             # The roads leave no room for the pond, so it is placed on a ground without roads.
+            without_roads = replace(ground, road=np.zeros_like(ground.road))
             return _place_basins(
-                rng, replace(ground, road=np.zeros_like(ground.road)), level, event, gsd_m
+                rng, without_roads, level, event, gsd_m, others_change=others_change
             )
         wet = _wet(rng, level, None)
-        pair: tuple[_State | None, _State | None]
-        if number:
+        pair: _States
+        if number and others_change:
+            pair = _states_of(rng, level, EVENTS[int(rng.integers(len(EVENTS)))], wet)
+        elif number:
             pair = (wet, _wet(rng, level, wet)) if rng.uniform() < 0.8 else (_DRY, _DRY)
         elif event == "none":
             if plain < 0.2:
                 continue
             pair = (_DRY, _DRY) if plain < 0.4 else (wet, _wet(rng, level, wet))
         else:
-            pair = {
-                "constructed": (None, wet),
-                "demolished": (wet, None),
-                "dried": (wet, _DRY),
-                "wetted": (_DRY, wet),
-            }[event]
+            pair = _states_of(rng, level, event, wet)
         basins.append(basin)
         states.append(pair)
         free &= basin.inward < -2.5 * basin.bank_px - 6
@@ -169,6 +187,23 @@ def _place_basins(
 
 
 _DRY = _State(0.0, None)
+_OTHERS_THAT_CHANGE = 2
+"""Maximum number of other ponds that change: with more, a picture has no room for a mark around one alone."""
+
+
+def _states_of(rng: Rng, level: Level, event: PondEvent, wet: _State) -> _States:
+    """Return a basin on both dates; ``wet``: the state in which it holds water."""
+    match event:
+        case "constructed":
+            return None, wet
+        case "demolished":
+            return wet, None
+        case "dried":
+            return wet, _DRY
+        case "wetted":
+            return _DRY, wet
+        case "none":
+            return wet, _wet(rng, level, wet)
 
 
 def _wet(rng: Rng, level: Level, earlier: _State | None) -> _State:

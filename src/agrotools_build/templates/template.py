@@ -75,6 +75,7 @@ from agrotools_build.templates.thing import (
     distinct_files,
     filled,
     filled_arguments,
+    first_calls,
 )
 from agrotools_build.templates.wording import Language, expanded, translated
 
@@ -337,7 +338,7 @@ def _is_option(slot: Slot, draft: SlotDraft, place: int, words: Words) -> bool:
 
 
 def _words(things: Sequence[Thing]) -> dict[str, str]:
-    first = sum(len(thing.before) for thing in things)
+    first = first_calls(things)
     words = {**things[0].words, **{f"m{k}": str(first + k) for k in range(_NUMBERED)}}
     for place, thing in zip(PLACES, things, strict=False):
         words[place] = thing.called

@@ -106,7 +106,8 @@ def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
     """Return the calls on these things in order.
 
     The calls before the measurements come first, level by level for all things, then all measurements, then closer
-    inspections. With several things, the first calls of all things form one group, their second calls the next.
+    inspections. With several things, the first calls of all things form one group, their second calls the next. A first
+    call that several things need, as that for the mark of a picture which shows them all, is made once.
     """
     depth, many = max(len(thing.before) for thing in things), len(things) > 1
     spots = [
@@ -117,16 +118,34 @@ def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
     ]
     spots += [(depth, n) for n in range(len(things))]
     placed: list[PlannedCall] = []
+    steps_of: list[list[int]] = [[] for _ in things]
     for level, n in spots:
         call = things[n].measured if level == depth else things[n].before[level]
-        arguments = _moved(
-            dict(call.arguments), [spots.index(spot) for spot in spots if spot[1] == n]
-        )
+        shared = _shared_first_call(things, n) if level == 0 and depth else n
+        if shared != n:
+            steps_of[n].append(steps_of[shared][0])
+            continue
+        arguments = _moved(dict(call.arguments), steps_of[n])
+        steps_of[n].append(len(placed))
         placed.append(
             replace(call, arguments=cast(Arguments, arguments), group=level if many else call.group)
         )
     # Calls of a group do not depend on each other, so there are no closer inspections with several things.
     return (*placed, *(() if many else things[0].closer))
+
+
+def first_calls(things: Sequence[Thing]) -> int:
+    """Return the number of calls before the measurements."""
+    return sum(
+        len(thing.before) - (_shared_first_call(things, n) != n) for n, thing in enumerate(things)
+    )
+
+
+def _shared_first_call(things: Sequence[Thing], number: int) -> int:
+    """Return the number of the first thing that begins with the same call before its measurement as this one."""
+    first = things[number].before[:1]
+    alike = (n for n in range(number) if first and things[n].before[:1] == first)
+    return next(alike, number)
 
 
 def _moved(value: JsonValue, steps: Sequence[int]) -> JsonValue:

@@ -513,6 +513,11 @@ def _water_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
         if request.min_area_px is request.min_area_m2 is None
         else request.least_px(pictures.gsd_m, 1)
     )
+    inside = slices_of(pictures.box)
+    asked: NDArray[np.bool_] | None = None
+    if request.region is not None:
+        asked = np.zeros(pictures.valid.shape, np.bool_)
+        asked[inside] = True
     ponds = pond_change(
         pictures.before,
         pictures.after,
@@ -520,12 +525,12 @@ def _water_change(pictures: Pictures, request: ChangeRequest) -> ChangeResult:
         infrared=pictures.infrared or (None, None),
         gsd_m=pictures.gsd_m,
         min_area_px=least,
+        asked=asked,
     )
     before, after = ponds.water_before, ponds.water_after
     changes = _change_map(
         pictures, _drop_overlapping(after, before), _drop_overlapping(before, after)
     )
-    inside = slices_of(pictures.box)
     # The search for a dry basin at the place of the water requires two registered pictures.
     event = None if (_UNUSABLE | {"registration_uncertain"}) & set(pictures.flags) else ponds.event
     return _result(

@@ -482,13 +482,15 @@ def pond_change(
     infrared: Infrared = (None, None),
     gsd_m: float | None = None,
     min_area_px: int | None = None,
+    asked: Mask | None = None,
 ) -> ComparedPonds:
     """Find the water of both dates and the event of the largest pond that changed.
 
     Pictures: uint8 (rows, columns, 3), natural colours, registered to within two pixels; ``valid``: pixels with data in
     both; ``infrared``: of both, on the scale of the colours. ``gsd_m`` sets the smallest area of a pond to 60 m^2
-    unless ``min_area_px`` is given.
+    unless ``min_area_px`` is given. ``asked``: the event is that of ponds which lie mostly there; None: anywhere.
     """
+    wanted = valid if asked is None else asked
     pictures, there, shrink = (before_rgb, after_rgb), valid, working_shrink(valid.shape, gsd_m)
     if shrink > 1.0:
         size = (max(1, round(valid.shape[1] / shrink)), max(1, round(valid.shape[0] / shrink)))
@@ -503,6 +505,7 @@ def pond_change(
         pictures = small(before_rgb), small(after_rgb)
         infrared = small(infrared[0]), small(infrared[1])
         there = small(valid.astype(np.float32)) > 0.99
+        wanted = small(wanted.astype(np.float32)) > 0.5
         gsd_m = gsd_m and gsd_m * shrink
         min_area_px = min_area_px and max(1, round(min_area_px / shrink**2))
     waters = [
@@ -516,8 +519,16 @@ def pond_change(
     masks = [mask & there for mask in masks]
     notes = [waters[0].note, waters[1].note]
     flags = [*waters[0].flags, *waters[1].flags]
+    if asked is not None:
+        lost, gained = ([one for one in side if _lies_in(wanted, one)] for side in (lost, gained))
+        doubtful = [[one for one in water.doubtful if _lies_in(wanted, one)] for water in waters]
+    else:
+        doubtful = [water.doubtful for water in waters]
     event, probability = _event(lost, gained, channels)
-    if event == "none" and (_maybe_water(waters[0], masks[1]) or _maybe_water(waters[1], masks[0])):
+    if event == "none" and any(
+        _maybe_water(doubts, water.mask | other)
+        for doubts, water, other in zip(doubtful, waters, masks[::-1], strict=True)
+    ):
         event = None
     if event is None:
         flags.append("pond_event_unclear")
@@ -650,12 +661,17 @@ def _regions_without_match(
     return only
 
 
-def _maybe_water(water: Water, other_mask: Mask) -> bool:
-    """Return True if a doubtful region may be water and is not water on the other date."""
+def _maybe_water(doubtful: Sequence[Region], water_of_either: Mask) -> bool:
+    """Return True if a doubtful region may be water and is not water on either date."""
     return any(
-        region.probability >= _MAYBE_WATER and not (region.mask & (other_mask | water.mask)).any()
-        for region in water.doubtful
+        region.probability >= _MAYBE_WATER and not (region.mask & water_of_either).any()
+        for region in doubtful
     )
+
+
+def _lies_in(part: Mask, region: Region) -> bool:
+    """Return True if most of a region of water lies in this part of the picture."""
+    return 2 * int((region.mask & part).sum()) > int(region.mask.sum())
 
 
 def _event(

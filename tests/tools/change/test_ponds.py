@@ -90,6 +90,20 @@ def test_white_balance_and_exposure_change_no_event(
     assert pond_change(changed, STATES["dry"], EVERYWHERE, gsd_m=0.5).event == "dried"
 
 
+def test_the_event_is_that_of_the_ponds_inside_the_part_asked_about() -> None:
+    """Two ponds side by side: one dries up, the other one stays."""
+    before = np.hstack([STATES["wet"], STATES["wet again"]])
+    after = np.hstack([STATES["dry"], STATES["wet"]])
+    everywhere = np.ones(before.shape[:2], bool)
+    left, right = everywhere.copy(), everywhere.copy()
+    left[:, SHAPE[1] :], right[:, : SHAPE[1]] = False, False
+    events = [
+        pond_change(before, after, everywhere, gsd_m=0.5, asked=part).event
+        for part in (None, left, right)
+    ]
+    assert events == ["dried", "dried", "none"]
+
+
 def test_near_infrared_finds_brown_water() -> None:
     """Water of the colour of the fields, which only the near infrared shows."""
     dry = np.full(SHAPE, 170, np.float32)

@@ -28,7 +28,7 @@ from agrotools_build.scenes.marks import (
     marked,
     random_box,
 )
-from agrotools_build.scenes.ponds import make_pond_pair
+from agrotools_build.scenes.ponds import EVENTS, PondEvent, make_pond_pair
 from agrotools_build.scenes.scene import Difficulty, Scene, save_picture
 from agrotools_build.scenes.stands import BlockKind, make_block, make_tract
 from agrotools_build.sources.drawn import (
@@ -256,6 +256,19 @@ _PAIRS = {"one": 1, "places": 4, "marked": 2}
 """Number of pairs of a subject, by mode."""
 _FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
 _POND_MODES = ("one", "marked", "places", "one")
+_POND_RULE = (
+    "Where a place is outlined in the picture of the first date, only a pond there is meant."
+)
+_PONDS_TRIED = 8
+"""Scenes drawn at most until the outline in one decides the answer."""
+_WATER_BESIDE, _WATER_BESIDE_PX = 0.35, 300
+"""Least later water of other ponds: as a share of that of an outlined one, which is right within 0.15; in pixels."""
+_OUTLINE_FREE_PX = 18, 30
+"""Distance of an outline from its pond: a bank is about 10 px wide, and it must be seen whether there is one."""
+_OUTLINED_NONE = {"one": 0.3, "places": 0.65}
+"""Shares of outlined ponds to which nothing happens, by mode: water can be compared if it is there on both dates."""
+_RATIOS_APART = 0.2
+"""Least difference of the shares of water that remain in an outlined pond and in all; they are right within 0.15."""
 _STRANGE = 8
 """First of the seeds of a scene for places that take the place of another; there are fewer pairs than that."""
 _DIGITS = 6
@@ -313,15 +326,24 @@ class _Compared:
     """Pairs of pictures of a scene, measured by ``detect_change``."""
 
     def __init__(
-        self, drawn: DrawnScene, originals: Originals, note: str, target: str, question: str
+        self,
+        drawn: DrawnScene,
+        originals: Originals,
+        pairs: list[dict[str, Any]],
+        note: str,
+        target: str,
+        question: str,
+        rule: str = "",
     ) -> None:
-        self.pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
+        self.pairs = pairs
         self._target, self._question = target, question
         self._folder, self._originals = drawn.folder, originals
         self._files = [
             {
                 date: originals.file(
-                    drawn.folder / one[date], gsd_m=one["gsd_m"], note=f"{note}, {order} date."
+                    drawn.folder / one[date],
+                    gsd_m=one["gsd_m"],
+                    note=f"{note}, {order} date. {rule}".rstrip(),
                 )
                 for date, order in (("before", "first"), ("after", "second"))
             }
@@ -387,8 +409,8 @@ def _farmland_truth(scene: Scene, region: Region | None, gsd_m: float) -> dict[s
 
 def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return ``field_pair`` (a whole pair), ``field_sites``, ``field_kind`` (a closer look), or ``field_marked``."""
-    compared = _Compared(drawn, originals, note, "farmland", "what cropland was lost")
-    pairs = compared.pairs
+    pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
+    compared = _Compared(drawn, originals, pairs, note, "farmland", "what cropland was lost")
 
     def field_sites(index: int, number: int) -> Thing:
         thing = compared.thing(index, number)
@@ -439,14 +461,120 @@ def _pond_pair(_: np.random.Generator, seed: int, difficulty: Difficulty, __: st
     return make_pond_pair(seed, difficulty)
 
 
+def _draw_ponds(
+    seed: int, difficulty: Difficulty, folder: Path, only: Only
+) -> dict[str, JsonValue]:
+    """Draw pairs of ponds. ``record["outlined"]``: for each pair, one to show in its place, or None.
+
+    There, one of several ponds with events of their own is outlined; the others would give another answer.
+    """
+    record = _draw_pairs(
+        _POND_MODES, 74, _pond_pair, _mark_on_pond, _pond_truth, seed, difficulty, folder, only
+    )
+    mode = str(record["mode"])
+    share = float(np.random.default_rng([seed, difficulty, 75]).choice(SHARES_WITH_MARK))
+    numbers = range(_PAIRS[mode] if mode != "marked" else 0)
+    outlined: list[JsonValue] = [
+        _draw_outlined(
+            np.random.default_rng([seed, difficulty, 75, 1 + number]),
+            share,
+            _OUTLINED_NONE[mode],
+            number,
+            difficulty,
+            folder,
+            only,
+        )
+        for number in numbers
+    ]
+    return {**record, "outlined": outlined}
+
+
+def _draw_outlined(
+    rng: np.random.Generator,
+    share: float,
+    unchanged: float,
+    number: int,
+    difficulty: Difficulty,
+    folder: Path,
+    only: Only,
+) -> dict[str, JsonValue] | None:
+    """Draw, with probability ``share``, a pair in which a pond is outlined; None if there is none that decides.
+
+    ``unchanged``: probability that nothing happens to that pond.
+    """
+    names = {date: f"outlined_{date}_{number}.jpg" for date in ("before", "after")}
+    if rng.uniform() >= share or not any(map(only, names.values())):
+        return None
+    changes: list[PondEvent] = [event for event in EVENTS if event != "none"]
+    change = changes[int(rng.integers(len(changes)))]
+    wanted: PondEvent = "none" if rng.uniform() < unchanged else change
+    for _ in range(_PONDS_TRIED):
+        scene = make_pond_pair(int(rng.integers(2**31)), difficulty, wanted, others_change=True)
+        gsd_m = float(scene.sidecar["gsd_m"])
+        if (found := _deciding_mark(rng, scene, wanted, gsd_m)) is None:
+            continue
+        shape, box = found
+        colour, quality = draw_colour(rng), int(rng.integers(88, 95))
+        picture, mark = marked(rng, scene.images["before"], box, shape, colour)
+        save_picture(folder / names["before"], picture, quality)
+        save_picture(folder / names["after"], scene.images["after"], quality)
+        truth = _pond_truth(scene, mark["regions"][0]["inner_box"], gsd_m)
+        return {**names, "gsd_m": gsd_m, "mark": mark, **truth}
+    return None
+
+
+def _deciding_mark(
+    rng: np.random.Generator, scene: Scene, event: PondEvent, gsd_m: float
+) -> tuple[MarkShape, Box] | None:
+    """Return a mark around a pond with this event; None unless other ponds have another one, and other water."""
+    ponds = _ponds(scene)
+    for place in rng.permutation(len(ponds)).tolist():
+        found = _mark_around(rng, ponds[place], ponds, _OUTLINE_FREE_PX)
+        if found is None or _event(scene, ponds[place])[0] != event:
+            continue
+        others = {_event(scene, pond)[0] for pond in ponds if pond is not ponds[place]}
+        inside = _pond_truth(scene, found[1], gsd_m)["change"]["pond"]
+        if others - {event} and _water_differs(
+            inside, _pond_truth(scene, None, gsd_m)["change"]["pond"]
+        ):
+            return found
+    return None
+
+
+def _water_differs(inside: Mapping[str, Any], everywhere: Mapping[str, Any]) -> bool:
+    """Return True if the later water of an outlined pond, and its change, differ from those of all ponds."""
+    beside_px = everywhere["area_after_px"] - inside["area_after_px"]
+    if beside_px < max(_WATER_BESIDE_PX, _WATER_BESIDE * inside["area_after_px"]):
+        return False
+    if not inside["area_before_px"]:
+        return True
+    remain = [one["area_after_px"] / one["area_before_px"] for one in (inside, everywhere)]
+    return abs(remain[0] - remain[1]) >= _RATIOS_APART * max(remain)
+
+
 def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return ``pond`` (the event in a pair), ``pond_water`` (the water of each), or ``pond_marked`` (inside a mark)."""
-    compared = _Compared(drawn, originals, "Seen from above", "pond", "what became of the ponds")
-    marked_pond = partial(compared.in_mark, "Now what became of the pond inside the mark.")
+    """Return ``pond`` (the event in a pair), ``pond_water`` (the water of each), or ``pond_marked`` (inside a mark).
+
+    Of the first two, only the outlined pond is meant where there is one.
+    """
+    pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
+    instead_of = cast("list[dict[str, Any] | None]", drawn.record["outlined"])
+    marked_mode = drawn.record["mode"] == "marked"
+    if not marked_mode:
+        pairs = [other or pair for pair, other in zip(pairs, instead_of, strict=True)]
+    compared = _Compared(
+        drawn, originals, pairs, "Seen from above", "pond", "what became of the ponds",
+        rule="" if marked_mode else _POND_RULE,
+    )  # fmt: skip
+    in_mark = partial(compared.in_mark, "Now what became of the pond inside the mark.")
+
+    def pond(index: int, number: int) -> Thing:
+        return (compared.thing if pairs[index]["mark"] is None else in_mark)(index, number)
+
     kinds: Mapping[str, Callable[[int, int], Thing]] = {
-        "one": {"pond": compared.thing, "pond_water": compared.thing},
-        "places": {"pond_water": compared.thing},
-        "marked": {"pond_marked": marked_pond},
+        "one": {"pond": pond, "pond_water": pond},
+        "places": {"pond_water": pond},
+        "marked": {"pond_marked": in_mark},
     }[str(drawn.record["mode"])]
     instead = compared.another_place()
     return [
@@ -510,21 +638,9 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
     order = sorted(
         ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8)
     )
-    shapes: tuple[MarkShape, ...]
     for pond in order:
-        left, top, right, bottom = bounds(pond)
-        shapes = ("ellipse", "box") if rng.uniform() < 0.6 else ("box",)
-        for shape in shapes:
-            free = int(rng.integers(10, 22))
-            x0, y0, x1, y1 = box = (left - free, top - free, right + free, bottom + free)
-            # An ellipse through the corners of a box extends a fifth of its sides further.
-            more = 0.21 if shape == "ellipse" else 0.0
-            dx, dy = more * (x1 - x0) + 6, more * (y1 - y0) + 6
-            if x0 - dx < 0 or y0 - dy < 0 or x1 + dx >= columns or y1 + dy >= rows:
-                continue
-            reach = (slice(int(y0 - dy), int(y1 + dy)), slice(int(x0 - dx), int(x1 + dx)))
-            if not any(other[reach].any() for other in ponds if other is not pond):
-                return shape, box
+        if (found := _mark_around(rng, pond, ponds)) is not None:
+            return found
     box = (0, 0, 0, 0)
     for _ in range(50):
         width, height = int(rng.integers(70, 130)), int(rng.integers(70, 130))
@@ -533,6 +649,30 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
         if not any(cut_out(pond, grown(box, 8)).any() for pond in ponds):
             break
     return "box", box
+
+
+def _mark_around(
+    rng: np.random.Generator, pond: Mask, ponds: Sequence[Mask], free_px: tuple[int, int] = (10, 22)
+) -> tuple[MarkShape, Box] | None:
+    """Return a mark around one of the ponds; None if it would leave the picture or meet another pond.
+
+    ``free_px``: range of the distance between pond and mark.
+    """
+    rows, columns = pond.shape
+    left, top, right, bottom = bounds(pond)
+    shapes: tuple[MarkShape, ...] = ("ellipse", "box") if rng.uniform() < 0.6 else ("box",)
+    for shape in shapes:
+        free = int(rng.integers(*free_px))
+        x0, y0, x1, y1 = box = (left - free, top - free, right + free, bottom + free)
+        # An ellipse through the corners of a box extends a fifth of its sides further.
+        more = 0.21 if shape == "ellipse" else 0.0
+        dx, dy = more * (x1 - x0) + 6, more * (y1 - y0) + 6
+        if x0 - dx < 0 or y0 - dy < 0 or x1 + dx >= columns or y1 + dy >= rows:
+            continue
+        reach = (slice(int(y0 - dy), int(y1 + dy)), slice(int(x0 - dx), int(x1 + dx)))
+        if not any(other[reach].any() for other in ponds if other is not pond):
+            return shape, box
+    return None
 
 
 def _farmland(number: int, look: Look, note: str) -> SceneKind:
@@ -546,5 +686,4 @@ BLOCKS = SceneKind(0, ("blocks",), _draw_blocks, _block_subjects)
 TRACTS = SceneKind(1, ("tracts",), _draw_tracts, _tract_subjects)
 FARMLAND_AERIAL = _farmland(2, "aerial", "Picture from the air")
 FARMLAND_SATELLITE = _farmland(3, "satellite", "Satellite picture")
-_DRAW_PONDS = partial(_draw_pairs, _POND_MODES, 74, _pond_pair, _mark_on_pond, _pond_truth)
-PONDS = SceneKind(4, ("pond", "pond_water"), _DRAW_PONDS, _pond_subjects)
+PONDS = SceneKind(4, ("pond", "pond_water"), _draw_ponds, _pond_subjects)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from agrotools.calling.result import round_significant
 from agrotools.core import SampleFile
 from agrotools_build.area_truth import AreaTruth, Region, count_area
-from agrotools_build.scenes.marks import outlined, random_box
+from agrotools_build.scenes.marks import grown, outlined, random_box
 from agrotools_build.scenes.rows import (
     BANDS,
     CLASSES,
@@ -53,17 +53,28 @@ _OPEN_PCT = 35.0
 """Plant cover in percent below which soil shows between the plants everywhere; above it a stand is dense."""
 _SHOWN_COMPOSITES = 4
 _PLOT_SHARES, _PLOT_TRIES = (0.3, 0.6), 200
+_TRIAL_SHARES, _TRIAL_TRIES = (0.35, 0.6), 40
+"""Sides of a box around surveyed squares as shares of the picture's, and boxes tried."""
+_ACCURACIES_APART = 0.045
+"""Least difference of the accuracies of most composites in such a box and in the whole field: values are right within
+0.03, bars within a twentieth.
+"""
+_LEAST_OF_CLASS_PX = 300
+"""Least number of surveyed pixels of each class in such a box; of fewer, an accuracy is known too roughly."""
+_LOOSE_PX, _STEADY = 2, 0.02
+"""Pixels by which a box may be taken too large, and the largest change of an accuracy by that."""
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
 _PLOT_NOTE = f"{_PHOTO_NOTE} Where a red box is drawn, only the part inside it is asked for."
 _RASTER_NOTE = (
     "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
 )
+_BOX_RULE = "Where a red box is drawn in the photo, only the part inside it is asked for."
 _SQUARES_NOTE = (
-    "Classes of the pixels in a few surveyed squares of the picture of the same number; 255: not surveyed. Expected "
-    "accuracy: the share of pixels classified correctly in parts of the squares that were held out of training, mean "
-    "of crop, weeds and soil, by the better of two classifiers, quadratic discriminant analysis and a smoothed "
-    "histogram."
+    "Classes of the pixels in a few surveyed squares of the picture of the same number; 255: not surveyed. "
+    f"{_BOX_RULE} Expected accuracy: the share of pixels classified correctly in parts of the squares that were held "
+    "out of training, mean of crop, weeds and soil, by the better of two classifiers, quadratic discriminant analysis "
+    "and a smoothed histogram."
 )
 View = Literal["photo", "bands"]
 
@@ -73,6 +84,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
     rng = np.random.default_rng([seed, difficulty])
     of_plots = np.random.default_rng([seed, difficulty, 19])
     boxed, sign = float(of_plots.choice(SHARES_WITH_MARK)), float(of_plots.choice([-1.0, 1.0]))
+    with_trial = float(np.random.default_rng([seed, difficulty, 20]).choice(SHARES_WITH_MARK))
     fields: list[JsonValue] = []
     for number in range(_FIELDS):
         # From clean to overgrown fields, so that no cover is typical.
@@ -85,8 +97,8 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         photo, with_box, map_of_squares, raster = names = (
             f"photo_{number}.jpg", f"marked_{number}.jpg", f"squares_{number}.png", f"bands_{number}.tif",
         )  # fmt: skip
-        plot = f"plot_{number}.jpg"
-        if not any(map(only, (*names, plot))):
+        plot, trial = f"plot_{number}.jpg", f"trial_{number}.jpg"
+        if not any(map(only, (*names, plot, trial))):
             continue
         scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
@@ -98,6 +110,17 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         if plot_box:
             with_plot, plot_box = outlined(scene.images["rgb"], plot_box)
             save_jpeg(folder / plot, with_plot, 93, full_colour=True)
+        of_trial = np.random.default_rng([seed, difficulty, 20, number])
+        trial_box = (
+            _deciding_box(of_trial, scene.images["bands"], squares)
+            if only(trial) and of_trial.uniform() < with_trial
+            else None
+        )
+        if trial_box:
+            # The outline is drawn along a line 3 px outside the pixels that it encloses, 2 px at the right and below.
+            x0, y0, x1, y1 = trial_box
+            with_trial_box, _ = outlined(scene.images["rgb"], (x0 - 3, y0 - 3, x1 + 2, y1 + 2))
+            save_jpeg(folder / trial, with_trial_box, 93, full_colour=True)
         save_jpeg(folder / photo, scene.images["rgb"], 93, full_colour=True)
         save_jpeg(folder / with_box, marked, 93, full_colour=True)
         save_png(folder / map_of_squares, squares)
@@ -110,6 +133,8 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
                 "box": [*box],
                 "plot": plot_box,
                 "bands": _ranking(scene.images["bands"], squares),
+                "trial": trial_box and [*trial_box],
+                "trial_bands": trial_box and _ranking(scene.images["bands"], squares, trial_box),
             }
             fields.append(facts)
     composites = (
@@ -157,10 +182,54 @@ def _shown_composites(
     return [composites[int(k)] for k in rng.permutation(len(composites))]
 
 
-def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:
-    """Return the separability of each set of three bands in the surveyed squares, by the joined names of its bands."""
+def _deciding_box(
+    rng: np.random.Generator, bands: NDArray[np.uint16], squares: NDArray[np.uint8]
+) -> Box | None:
+    """Return a box in which most composites are clearly better or worse than in the whole field; None if there is none.
+
+    A box that is taken a little too large gives the same answers.
+    """
+    whole = _accuracies(bands, squares, None)
+    if whole is None:
+        return None
+    for _ in range(_TRIAL_TRIES):
+        box = random_box(rng, squares.shape, _TRIAL_SHARES)
+        inside = _accuracies(bands, squares, box)
+        if inside is None or float(np.median(abs(inside - whole))) < _ACCURACIES_APART:
+            continue
+        loose = _accuracies(bands, squares, grown(box, _LOOSE_PX))
+        if loose is not None and float(abs(loose - inside).max()) <= _STEADY:
+            return box
+    return None
+
+
+def _accuracies(
+    bands: NDArray[np.uint16], squares: NDArray[np.uint8], box: Box | None
+) -> NDArray[np.float64] | None:
+    """Return the expected accuracy of each of :data:`COMPOSITES`; None if the box has too few pixels of a class."""
+    if box is not None and not _has_all_classes(squares, box):
+        return None
+    ranking = _ranking(bands, squares, box)
+    of_bands = {frozenset(key.split("-")): cast("Any", entry) for key, entry in ranking.items()}
+    found = [of_bands[frozenset(one)]["expected_accuracy"] for one in COMPOSITES]
+    return None if None in found else np.array(found, np.float64)
+
+
+def _has_all_classes(squares: NDArray[np.uint8], box: Box) -> bool:
+    inside = squares[box[1] : box[3], box[0] : box[2]]
+    return all(np.count_nonzero(inside == number) >= _LEAST_OF_CLASS_PX for number in CLASSES)
+
+
+def _ranking(
+    bands: NDArray[np.uint16], classes: NDArray[np.uint8], box: Box | None = None
+) -> dict[str, JsonValue]:
+    """Return the separability of each set of three bands in the surveyed squares, by the joined names of its bands.
+
+    ``box``: only what lies inside it counts.
+    """
     planes = {name: bands[k].astype(np.float32) * np.float32(1e-4) for k, name in enumerate(BANDS)}
-    ranked = ranked_bands(planes, classes, (0, 0, classes.shape[1], classes.shape[0]), "labels")
+    region = box or (0, 0, classes.shape[1], classes.shape[0])
+    ranked = ranked_bands(planes, classes, region, "labels")
     assert ranked is not None, "rows with crop, weeds and soil"
     return {
         "-".join(one.bands): {
@@ -176,12 +245,15 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return ``field``, ``row_part`` (inside a red box, open and dense apart), ``row_plot`` and ``composite``.
 
-    ``row_plot`` is a field, or the part inside the red box where there is one; ``composite`` has three bands each.
+    ``row_plot`` is a field, or the part inside the red box where there is one; ``composite`` has three bands each, and
+    ``composite_field`` the same three bands in each field, both inside the red box where there is one.
     """
     record = cast("dict[str, Any]", drawn.record)
     view: View = turn_of(drawn.seed, ("photo", "bands"))
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
     first, composites = fields[0], [tuple(bands) for bands in record["composites"]]
+    # One of the composites for both fields; their order is random.
+    of_both = composites[0]
 
     @cache
     def picture(index: int, place: int) -> FieldPicture:
@@ -228,8 +300,14 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         drawn.subject(
             "composites",
             len(composites),
-            lambda index, _: first.composite(composites[index]),
+            lambda index, _: first.composite(composites[index], 1),
             "composite",
+        ),
+        drawn.subject(
+            "both",
+            _FIELDS,
+            lambda index, place: fields[index].with_composite(of_both, place),
+            "composite_field",
         ),
     ]
 
@@ -243,12 +321,16 @@ class _Field:
         self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
         self.box: Region = item["box"]
         self.plot_box: Region | None = item["plot"]
+        self.trial_box: Region | None = item["trial"]
+        self.trial_ranking: Mapping[str, Any] = item["trial_bands"] or self.ranking
         self._classes = folder / f"classes_{number}.png"
         size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
         self.marked = originals.file(folder / f"marked_{number}.jpg", note=_PHOTO_NOTE, **size)
         shown = folder / (f"plot_{number}.jpg" if self.plot_box else f"photo_{number}.jpg")
         self.plot_photo = originals.file(shown, note=_PLOT_NOTE, **size)
+        trial = folder / (f"trial_{number}.jpg" if self.trial_box else f"photo_{number}.jpg")
+        self.trial_photo = originals.file(trial, note=_PLOT_NOTE, **size)
         self.raster = originals.file(
             folder / f"bands_{number}.tif",
             kind="raster",
@@ -280,21 +362,36 @@ class _Field:
     def area(self, region: Region | None) -> AreaTruth:
         return count_area(_class_map(self._classes), None, region)
 
-    def composite(self, bands: tuple[str, ...]) -> Thing:
+    def composite(self, bands: tuple[str, ...], place: int) -> Thing:
+        """Return three bands of the raster as a thing called by their names."""
         numbers: dict[str, JsonValue] = {name: BANDS.index(name) + 1 for name in bands}
         key = next(key for key in self.ranking if set(key.split("-")) == set(bands))
         called = "-".join(bands)
-        thought = f"I need how well the bands {called} tell crop, weeds and soil apart."
-        raster, labels = named(self.raster, "bands", 1), named(self.squares, "squares", 1)
-        truth = {"separability": {"triplets": [{"bands": [*bands], **self.ranking[key]}]}}
-        words = {"image": raster.name, "labels": labels.name}
-        thing = photo_thing(raster, MEASURE, truth, thought, words, label_raster=labels.name)
+        photo, raster, labels = (
+            named(file, stem, place)
+            for file, stem in (
+                (self.trial_photo, "image"), (self.raster, "bands"), (self.squares, "squares"),
+            )
+        )  # fmt: skip
+        where = f" inside the red box of {photo.name}" if self.trial_box else ""
+        thought = f"I need how well the bands {called} tell crop, weeds and soil apart{where}."
+        truth = {"separability": {"triplets": [{"bands": [*bands], **self.trial_ranking[key]}]}}
+        words = {"image": raster.name, "labels": labels.name, "bands": called}
+        box: dict[str, Any] = {}
+        if self.trial_box:
+            box = {"before": (find_outline(photo.name, [*self.trial_box]),), "region": INSIDE}
+        thing = photo_thing(raster, MEASURE, truth, thought, words, label_raster=labels.name, **box)
         return replace(
             thing,
-            files=(raster, labels),
+            files=(photo, raster, labels),
             arguments={**thing.arguments, "bands": numbers},
             called=called,
         )
+
+    def with_composite(self, bands: tuple[str, ...], place: int) -> Thing:
+        """Return three bands of the raster as a thing called by the file."""
+        thing = self.composite(bands, place)
+        return replace(thing, called=thing.words["image"])
 
     def plot(self, place: int) -> Thing:
         photo = named(self.plot_photo, "image", place)
