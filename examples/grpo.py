@@ -4,7 +4,7 @@ pip install "trl[peft]>=1.16,<2"         # and gguf, if MODEL is a GGUF file
 python grpo.py FOLDER MODEL --steps 20
 python grpo.py FOLDER MODEL --steps 40 --resume
 
-FOLDER gets checkpoints, the episodes (``completions``) and ``steps.csv``. The other options make a step short enough
+FOLDER gets checkpoints and ``steps.csv``. The other options make a step short enough
 for a CPU and a small model: ``python grpo.py --help``.
 """
 
@@ -127,7 +127,7 @@ def main() -> None:
         output_dir=args.folder, max_steps=args.steps, num_generations=args.group, learning_rate=args.learning_rate,
         per_device_train_batch_size=1, gradient_accumulation_steps=args.group, lr_scheduler_type="constant",
         max_completion_length=args.tokens, max_tool_calling_iterations=args.calls, logging_steps=1, save_steps=1,
-        save_total_limit=2, log_completions=True, num_completions_to_print=0, report_to="none",
+        save_total_limit=2, report_to="none",
         use_cpu=not has_gpu, bf16=has_gpu, gradient_checkpointing=has_gpu,
     )  # fmt: skip
     set_seed(config.seed)  # before the weights of LoRA are drawn

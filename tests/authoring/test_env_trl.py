@@ -413,7 +413,7 @@ def test_a_training_that_was_killed_goes_on_as_if_it_was_not(tmp_path: Path, tex
             "calculate",
         ]
         command += ["--tokens", "24", "--turn-tokens", "24", "--learning-rate", "0.01"]
-        return subprocess.run(command, cwd=tmp_path, timeout=300, check=False).returncode
+        return subprocess.run(command, cwd=tmp_path, timeout=900, check=False).returncode
 
     assert train("whole", 0) == 0
     assert train("killed", 6) == -signal.SIGKILL, "at the last reward of the third step"
