@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument(
         "--choices", action="store_true", help="only questions with something to choose"
     )
-    parser.add_argument("--tools", nargs="+", choices=sorted(TOOLS), default=sorted(TOOLS))
+    parser.add_argument("--tools", nargs="*", choices=sorted(TOOLS), default=sorted(TOOLS))
     parser.add_argument(
         "--calls", type=int, default=22, help="20 calls of tools and two submissions"
     )
