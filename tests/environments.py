@@ -13,7 +13,7 @@ learned    torch, transformers...: nets run, trained and exported (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 trackers   Inspect AI runs our tasks, MLflow and W&B log runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
-trl        two steps of GRPO on the environment to train agents in, with TRL (5.5 GB)
+trl        GRPO on the environment to train agents in, with TRL: masks, pictures, a training killed (5.5 GB)
 openenv    examples/openenv, examples/verifiers and examples/nemo_gym (Python 3.12) play episodes of that environment
 verifiers  (0.8, 0.8 and 1.4 GB)
 nemo-gym
@@ -97,7 +97,10 @@ ENVIRONMENTS = {
         install=[".[ray]"],
         pytest=["tests/engine/calling/test_ray.py", "tests/engine/calling/test_ray_executor.py"],
     ),
-    "trl": Environment(install=["trl>=1.16,<2"], pytest=["tests/authoring/test_env_trl.py"]),
+    "trl": Environment(
+        install=["trl[peft]>=1.16,<2", "torchvision"],
+        pytest=["tests/authoring/test_env_trl.py"],
+    ),
     "openenv": Environment(
         extra="test",
         install=["openenv>=0.10,<0.11"],

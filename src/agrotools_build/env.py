@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
@@ -80,6 +80,7 @@ SUBMIT = """
   returns a form: call submit_answer again with the filled form. Only a submitted form counts, and after the first
   submission no other tool can be called."""
 """Rule on the end of an episode, in place of that of ``agrotools eval``."""
+NOT_BEGUN = "no episode has begun: reset starts one"
 
 
 class Question(NamedTuple):
@@ -247,6 +248,24 @@ def _started_tools(process: int) -> tuple[asyncio.AbstractEventLoop, ToolExecuto
     return loop, executor
 
 
+def _refusing_other_arguments(submit: Callable[["Env", str], str]) -> Callable[..., str]:
+    """Return ``submit_answer`` so that other arguments are an observation, as with every tool, and no exception."""
+
+    @wraps(submit)
+    def checked(self: "Env", *texts: str, **arguments: Any) -> str:
+        given = [*texts, *arguments.values()]
+        if len(given) == 1 and arguments.keys() <= {"answer"}:
+            return submit(self, given[0])
+        error = ErrorInfo(
+            kind="invalid_argument", message="submit_answer takes one argument, answer"
+        )
+        return render(
+            "observation", data=dumps({"tool": "submit_answer", "error": error_data(error)})
+        )
+
+    return checked
+
+
 class Env:
     """One episode at a time: :meth:`reset` asks a question, the tools are methods, :meth:`get_reward` scores.
 
@@ -284,6 +303,7 @@ class Env:
         self._submitted, self._is_over = [], False
         return question.prompt
 
+    @_refusing_other_arguments
     def submit_answer(self, answer: str) -> str:
         """Submit the answer. The first call returns the form of the answer; call it again with the filled form.
 
@@ -294,11 +314,8 @@ class Env:
             The form, or that the answer is submitted.
         """
         if self.session is None or self._is_over:
-            return (
-                "The episode is over: call reset."
-                if self._submitted
-                else "No episode has begun: call reset."
-            )
+            # A model reads this: it cannot reset.
+            return "The answer is submitted: the episode is over." if self._submitted else NOT_BEGUN
         view, text = self.session.view, _as_text(answer)
         text = as_form(text, view.form) if self._submitted else text
         self._submitted.append(text)
@@ -343,11 +360,12 @@ class Env:
             or self._submitted
             or len(self.session.outcomes) >= MOST_CALLS
         ):
-            last = (
-                "call submit_answer"
-                if self.session and not self._is_over
-                else "call reset to start an episode"
-            )
+            if self.session is None:
+                last = NOT_BEGUN
+            elif self._is_over:
+                last = "the episode is over"
+            else:
+                last = "call submit_answer"
             error = ErrorInfo(
                 kind="unknown_tool", message="no further tool can be called", hint=last
             )
@@ -423,9 +441,4 @@ def call_tool(env: Env, tool: str, arguments: dict[str, Any]) -> str:
     if tool != "submit_answer":
         shown = env._call(tool, arguments)  # pyright: ignore[reportPrivateUsage]
         return shown if isinstance(shown, str) else str(shown[-1]["text"])
-    if arguments.keys() != {"answer"}:
-        error = ErrorInfo(
-            kind="invalid_argument", message="submit_answer takes one argument, answer"
-        )
-        return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
-    return env.submit_answer(arguments["answer"])
+    return env.submit_answer(**arguments)

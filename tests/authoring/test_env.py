@@ -80,7 +80,7 @@ def test_the_form_comes_after_the_answer_and_a_refusal_costs_on_the_twin():
     assert env.get_reward() == 0
     env.submit_answer({slot.name: f"{slot.value} {slot.unit or ''}"})
     assert env.get_reward() == 1
-    assert env.submit_answer(f"{slot.name}: 0") == "The episode is over: call reset."
+    assert env.submit_answer(f"{slot.name}: 0") == "The answer is submitted: the episode is over."
     assert env.get_reward() == 1
     env.close()
     assert env.get_reward() == 0
@@ -100,6 +100,7 @@ def test_a_tool_called_by_name_returns_what_the_method_does_and_refuses_what_is_
         assert "unknown_tool" in call_tool(env, name, arguments)
     for arguments in ({}, {"text": "unknown"}, {"answer": "unknown", "sure": True}):
         assert "takes one argument" in call_tool(env, "submit_answer", arguments)
+        assert "takes one argument" in env.submit_answer(**arguments)
     assert not env.is_over
     answer = {"answer": "unknown"}
     assert call_tool(env, "submit_answer", answer) == other.submit_answer(**answer)

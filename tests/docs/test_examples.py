@@ -36,10 +36,10 @@ def run(tmp_path: Path, *command: str) -> str:
 
 
 def test_every_example_is_tested():
-    """MLflow, W&B and the SDKs of agents are in environments of their own (tests/engine/report/test_trackers.py,
-    tests/engine/agents/test_agent_sdks.py)."""
+    """MLflow, W&B, the SDKs of agents and TRL are in environments of their own (tests/engine/report/test_trackers.py,
+    tests/engine/agents/test_agent_sdks.py, tests/authoring/test_env_trl.py)."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
-        "agent.py", "evaluate.py", "first_run.sh", "http_agent.py", "langgraph_agent.py", "log_to_mlflow.py",
+        "agent.py", "evaluate.py", "first_run.sh", "grpo.py", "http_agent.py", "langgraph_agent.py", "log_to_mlflow.py",
         "log_to_wandb.py", "mcp_agent.py", "openai_agents_agent.py", "pydantic_ai_agent.py", "quickstart.ipynb",
         "search_corpus.py", "smolagents_agent.py", "use_tools.py",
     }  # fmt: skip

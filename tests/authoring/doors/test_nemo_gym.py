@@ -90,7 +90,7 @@ def test_calls_without_an_episode_and_of_no_tool_are_told(module: Any, app: Any)
     from fastapi.testclient import TestClient
 
     client = TestClient(app)
-    assert "call reset to start an episode" in client.post("/plot", json={}).text
+    assert "no episode has begun" in client.post("/plot", json={}).text
     client.post("/seed_session", json=gym_row(module, scripted_episodes()["right"]))
     assert "unknown_tool" in client.post("/no_such_tool", json={}).text
     asked = gym_row(module, scripted_episodes()["right"])
