@@ -47,7 +47,7 @@ def test_there_is_one_version_and_every_page_is_reached():
         re.findall(r'"([\w-]+\.md)"', text)
     )
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 120
+    assert len(text.splitlines()) < 150, "three screens"
     for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
         assert (ROOT / target).exists(), target
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
