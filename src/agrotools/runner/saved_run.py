@@ -5,6 +5,7 @@ both versions are scored by the same rules, whichever they are by then.
 """
 
 import zipfile
+import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,16 @@ from agrotools.runner.rescore import EARLY_FILE, JUDGEMENTS_FILE, RUBRICS_PREFIX
 ENDING = ".zip"
 _KEPT = (MANIFEST_FILE, RECORDS_FILE, JUDGEMENTS_FILE, REPEATED_CALLS_FILE, EARLY_FILE)
 """Files of a run folder that its scores depend on; rubrics of judges are the only others."""
+_MOST_BYTES = 4_000_000_000
+"""Size of the content up to which a file is read: a thousand times that of a large run, and less than any disk."""
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every file: the same run gives the same bytes, so that version control sees no change."""
+
+
+_UNREADABLE = (
+    OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError
+)  # fmt: skip
+"""What a damaged, encrypted or unusual archive raises."""
 
 
 def is_saved_run(path: Path) -> bool:
@@ -67,13 +76,15 @@ def _unpack(file: Path, folder: Path) -> None:
     hint = "agrotools gate RUN --save FILE.zip writes such a file"
     try:
         with zipfile.ZipFile(file) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise RunStoreError(f"{file} holds more than 4 GB, which no run is", hint=hint)
             for name in archive.namelist():
                 is_rubrics = name.startswith(RUBRICS_PREFIX) and Path(name).name == name
                 if name in _KEPT or is_rubrics:
                     (folder / name).write_bytes(archive.read(name))
     except FileNotFoundError as error:
         raise RunStoreError(f"there is no file {file}", hint=hint) from error
-    except (OSError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except _UNREADABLE as error:
         raise RunStoreError(f"{file} cannot be read: {error}", hint=hint) from error
     if not (folder / MANIFEST_FILE).is_file():
         raise RunStoreError(f"{file} holds no run", hint=hint)

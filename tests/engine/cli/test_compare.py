@@ -243,8 +243,15 @@ def test_what_cannot_be_saved_or_is_no_saved_run_is_refused(runs, tmp_path):
     broken.write_bytes(b"PK\3\4 cut off")
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("../manifest.json", "{}")
+    damaged = tmp_path / "damaged.zip"
+    assert run_command("gate", good, "--save", damaged).returncode == 0
+    content = bytearray(damaged.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 50] = bytes(50)
+    damaged.write_bytes(content)
     for arguments, said in (
         ([good], "there is no older version to test against"),
+        ([good, "--against", damaged], "cannot be read"),
         ([good, "--save", tmp_path / "release.json"], "has to end in .zip"),
         ([table, "--save", tmp_path / "release.zip"], "is no run folder"),
         ([good, "--against", tmp_path / "none.zip"], "there is no file"),
