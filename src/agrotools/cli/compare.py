@@ -187,7 +187,7 @@ def gate(
 def _tested(
     new: Path, against: Path, mode: str | None, max_drop: float, *, allow_invalid: bool
 ) -> "tuple[Gate, str, str]":
-    """Test the new version against the older one, both runs or tables; return the result and the names of both models."""
+    """Test the new version against the older one, both runs or tables; return the result and both models."""
     from agrotools.core import UsageError
     from agrotools.runner.rescore import check_distinct
     from agrotools.runner.saved_run import is_saved_run, opened_run
