@@ -37,8 +37,17 @@ def _twins() -> list[Sample]:
     return [answerable, next(each for each in SAMPLES if each.id == answerable.twin)]
 
 
+def _choice() -> Sample:
+    """Return a question that is answered by one of its options."""
+    return next(
+        each
+        for each in SAMPLES
+        if each.answerable and not each.twin and getattr(each.answer[0], "choices", ())
+    )
+
+
 OWN_WORDS = {*certificate_reward.words_of_code()}
-ASKED = [_first("tolerance"), _first("boolean"), *_twins()]
+ASKED = [_first("tolerance"), _first("boolean"), _choice(), *_twins()]
 
 
 @pytest.fixture(autouse=True)

@@ -390,13 +390,13 @@ def _print_message(run: Path, place: int, message: dict[str, Any], *, kept: bool
 
     answers = f", result of call {message['tool_call_id']}" if "tool_call_id" in message else ""
     lines = [f"--- message {place}: {message['role']}{answers}"]
-    content = message["content"]
+    content = message["content"] or ""  # null beside native calls
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         if part["type"] == "text":
             lines.append(part["text"])
         else:
             lines.append(_image_line(run, part["image_url"]["url"], kept=kept))
-    lines += [f"call: {orjson.dumps(call).decode()}" for call in message.get("tool_calls", ())]
+    lines += [f"call: {orjson.dumps(call).decode()}" for call in message.get("tool_calls") or ()]
     typer.echo(harmless("\n".join(lines)))
 
 

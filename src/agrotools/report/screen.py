@@ -404,10 +404,10 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     given += [each.model for each in shown.summaries if each.privileged]
     privileged = list(dict.fromkeys(model.removeprefix("baseline:") for model in given))
     if len(privileged) == 1:
-        yield f"{privileged[0]} knows the solutions: a yardstick, not a result."
+        yield f"{privileged[0]} uses the benchmark's solutions: a yardstick, not a result."
     elif privileged:
         names = f"{', '.join(privileged[:-1])} and {privileged[-1]}"
-        yield f"{names} know the solutions: yardsticks, not results."
+        yield f"{names} use the benchmark's solutions: yardsticks, not results."
     if CEILING in shown.references.recorded and all(
         each.model != CEILING for each in shown.summaries
     ):

@@ -90,7 +90,8 @@ OnScored = Callable[[Path, Record, list[Score]], None]
 class Rescored(NamedTuple):
     """Result of scoring a run.
 
-    ``telling_sample``: id of the sample with the lowest score, for inspection (None: nothing was scored);
+    ``telling_sample``: id of a sample with the lowest score, for inspection, one with an answer if there is any (None:
+    nothing was scored);
     ``tally``: data behind the summary (None: the summary was stored).
     """
 
@@ -350,7 +351,7 @@ def _score(
     Returns:
         The id of the sample with the lowest score, or None; also None if neither rows nor a callback are given.
     """
-    worst: tuple[float, str] | None = None
+    worst: tuple[float, bool, str] | None = None
     before = b"\n    "
     for record in index:
         scores = judges.joined(record, score_record(record, comparisons))
@@ -368,14 +369,15 @@ def _score(
             )
             before = b",\n    "
         for score in scores:
-            if (worst is None or (score.value, score.sample_id) < worst) and (
-                scores_sample(score.metric) or score.metric == TRUTH_METRIC
-            ):
-                worst = (score.value, score.sample_id)
+            if not (scores_sample(score.metric) or score.metric == TRUTH_METRIC):
+                continue
+            # Among samples without points, one that has an answer is easier to read.
+            found = (max(score.value, 0.0), not record.sample.answerable, score.sample_id)
+            worst = found if worst is None else min(worst, found)
     tally.notes = index.notes
     if not tally.modes:
         raise index.without_samples
-    return worst[1] if worst else None
+    return worst[2] if worst else None
 
 
 def _add_published(

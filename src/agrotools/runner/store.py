@@ -252,6 +252,12 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
             f"{folder} holds a run with another configuration: {'; '.join(changed)}",
             hint="choose another folder with --out, or remove this one",
         )
+    if old.name and manifest.name and old.name != manifest.name:
+        # The finished answers are of the model with the old name: a new name would claim them for another.
+        raise RunStoreError(
+            f"{folder} holds the run of {old.name!r}, not of {manifest.name!r}",
+            hint="--out DIR starts another run; leave out --name to go on with this one",
+        )
     return merged(old, manifest), notes
 
 

@@ -255,7 +255,8 @@ def build_from_photos(
         names = {str(each.file.sha256): each.name for each in pictured}
         values = {str(each.file.sha256): each.value for each in pictured}
         for digest in sorted(names.keys() - shown):
-            reason, hint = _why_unused(values[digest], plan, column, len(samples))
+            others = [value for other, value in values.items() if other != digest]
+            reason, hint = _why_unused(values[digest], others, plan, column, len(samples))
             skipped.add(column, reason, hint, example=names[digest])
     warnings, checks = (
         _unknown_names(columns, part_of),
@@ -274,11 +275,20 @@ def build_from_photos(
     )
 
 
-def _why_unused(value: Value, plan: Plan, name: str, n_samples: int) -> tuple[str, str]:
-    """Return why a photo is in no question of a column, and what would change it."""
+def _why_unused(
+    value: Value, others: Sequence[Value], plan: Plan, name: str, n_samples: int
+) -> tuple[str, str]:
+    """Return why a photo is in no question of a column, and what would change it.
+
+    ``others``: values of the other photos in this column.
+    """
     column = plan.column(name)
     what = "is in no question of this column"
-    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    number = _number(value)
+    too_near = (
+        f"{what}: its value is too near those of others",
+        f"--set '{name}.abs_tol=NUMBER' with a smaller number",
+    )
     if column is not None and number is not None:
         tolerance = tolerance_of(column, measures()[column.ask])[0]
         if abs(number) <= tolerance:
@@ -286,14 +296,18 @@ def _why_unused(value: Value, plan: Plan, name: str, n_samples: int) -> tuple[st
                 f"{what}: its value is within {tolerance:g} of 0",
                 f"--set '{name}.abs_tol=NUMBER' with a smaller number",
             )
+        numbers = [each for each in map(_number, others) if each is not None]
+        if any(abs(number - each) <= tolerance for each in numbers):
+            return too_near  # more questions would not help
     if n_samples >= plan.samples:
         return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
     if number is not None:
-        return (
-            f"{what}: its value is too near those of others",
-            f"--set '{name}.abs_tol=NUMBER' with a smaller number",
-        )
+        return too_near
     return f"{what}: too few photos can be compared with it", "add photos with other answers"
+
+
+def _number(value: Value) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _column_for_strangers(

@@ -14,6 +14,7 @@ from agrotools.cli.main import app
 from agrotools.core import CallTools, Record, Sample
 from agrotools.core.record import literal_value, rename_texts
 from agrotools.loading import load_benchmark
+from agrotools.runner import early_checks
 from agrotools.runner.records import iter_records
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
@@ -259,7 +260,8 @@ def test_a_tool_list_beside_the_data_wins_and_makes_another_run(root: Path, tmp_
         meta.unlink()
 
 
-def test_the_published_protocol_has_no_mode_without_tools(root: Path):
+def test_the_published_protocol_has_no_mode_without_tools(root: Path, monkeypatch):
+    monkeypatch.setattr(early_checks, "_LONG_LOADING_S", 600)  # no server is asked while it loads
     command = ("eval", "gta", "--data-root", root, "-m", "m", "--base-url", "http://127.0.0.1:9/v1")
     done = CliRunner().invoke(
         app, [*map(str, (*command, "--protocol", "lagent", "--mode", "no-tool"))]

@@ -26,7 +26,7 @@ def reply(body: Body) -> web.Response:
     if any(message["role"] == "assistant" for message in body["messages"]):
         return completion("Thought: That is all.\nFinal Answer: 5 ü,\nin my own words")
     if "tools" in body:
-        return completion("A sum.", [("calculate", json.dumps(CALL))])
+        return completion(None, [("calculate", json.dumps(CALL))])  # null, as OpenAI replies
     return completion(f"Thought: A sum.\nAction: calculate\nAction Input: {json.dumps(CALL)}")
 
 
@@ -114,7 +114,7 @@ def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
     assert agrotools(monkeypatch, "explain", run, sample, "--prompt") == 0
     text = capsys.readouterr().out
     for message in shown["requests"][-1]["messages"]:
-        content = message["content"]
+        content = message["content"] or ""
         for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             assert part["text"] in text if part["type"] == "text" else "sha256" in text
 
