@@ -155,6 +155,9 @@ def test_a_name_stands_in_tables_and_can_be_given_later(small_benchmark: Path, t
     assert len({*map(tuple, folders)}) == 1
     two = agrotools(*command, "-m", "baseline:guess", *named, cwd=tmp_path)
     assert (two.returncode, "--name names one model" in two.stderr) == (2, True)
+    renamed = agrotools(*command, "--name", "Field agent 2", cwd=tmp_path)
+    assert renamed.returncode != 0
+    assert "--out DIR starts another run" in renamed.stderr
     as_baseline = agrotools(*command, "--name", "baseline:oracle", cwd=tmp_path)
     assert (as_baseline.returncode, "should not begin with" in as_baseline.stderr) == (2, True)
 
