@@ -534,11 +534,17 @@ def test_the_build_names_the_slip_that_explains_most(
 
 
 @pytest.mark.parametrize(
-    ("value", "n_samples", "says"),
-    [(0.5, 3, "of 0"), (50.0, 10, "are reached"), (50.0, 3, "those of others")],
+    ("value", "others", "n_samples", "says"),
+    [
+        (0.5, (), 3, "of 0"),
+        (50.0, (20.0,), 10, "are reached"),
+        (50.0, (20.0,), 3, "those of others"),
+        # More questions would not help: the tolerance is the reason.
+        (50.0, (51.0,), 10, "those of others"),
+    ],
 )
-def test_a_photo_without_a_question_has_one_reason(value, n_samples, says):
+def test_a_photo_without_a_question_has_one_reason(value, others, n_samples, says):
     column = Column(column="s", ask="severity", unit="%")
     plan = Plan(name="x", images_column="photo", samples=10, columns=(column,))
-    reason, _ = _why_unused(value, plan, "s", n_samples)
+    reason, _ = _why_unused(value, others, plan, "s", n_samples)
     assert says in reason
