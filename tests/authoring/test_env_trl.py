@@ -146,7 +146,8 @@ def rows_with_golds() -> dict[str, tuple[dict[str, Any], str]]:
     for row in env_rows("train", 12):
         group, _, sample_id = row["id"].partition(":")
         sample = draw_group("train", 0, int(group.rpartition("-")[2])).sample(sample_id)
-        if sample.answerable and sample.answer_type != "plot":
+        # A refusal of a question with a twin costs a point, and "I do not know it." is one.
+        if sample.answerable and not sample.twin and sample.answer_type != "plot":
             results = [step.observation.result for step in reference_history(sample.reference)]
             found[sample.query] = (
                 row,

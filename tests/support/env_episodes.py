@@ -30,12 +30,12 @@ class Played(NamedTuple):
 
 
 def scripted_episodes() -> dict[str, Episode]:
-    """Episodes by what happens in them: of the first two rows, and of one whose answer has two parts."""
+    """Episodes by what happens in them: of the first two rows, and of one whose answer has several parts."""
     rows = env_rows("train", N_ROWS)
     first, second = rows[:2]
-    of_parts = next(row for row in rows if right_answer(row).count("\n") == 1)
-    one_right = right_answer(of_parts).partition("\n")[0]
-    other = right_answer(of_parts).partition("\n")[2].partition(":")[0]
+    of_parts = next(row for row in rows if "\n" in right_answer(row))
+    one_right, *others = right_answer(of_parts).splitlines()
+    half_right = "\n".join([one_right, *(f"{each.partition(':')[0]}: 0" for each in others)])
     words = submit("I looked at the picture.")
     return {
         "right": Episode(
@@ -44,7 +44,7 @@ def scripted_episodes() -> dict[str, Episode]:
         "right at the third submission": Episode(
             second, [words, submit("I forgot the form."), submit(right_answer(second))]
         ),
-        "half right": Episode(of_parts, [words, submit(f"{one_right}\n{other}: 0")]),
+        "half right": Episode(of_parts, [words, submit(half_right)]),
         "a line is missing": Episode(of_parts, [words, submit(one_right)]),
         "refused": Episode(second, [submit("unknown"), submit("unknown")]),
         "not submitted": Episode(second, reference_calls(second)),
