@@ -60,6 +60,8 @@ _HIGHEST_FLOOR = 0.5
 """Greatest reward of a guess: half of the reward must be left to earn."""
 _ABILITIES = (0.1, 0.5, 0.95)
 """Abilities of the planted agents of the ladder, each of which must earn more than the one before."""
+_PLANTED_SEEDS = range(4)
+"""Agents of each ability in the ladder: of one alone, chance on some thirty questions may swap two steps."""
 _BAND = (0.0, *_ABILITIES)
 """Abilities of the agents that show whether a question is too easy or too hard; 0 passes by guesses alone."""
 _MOST_OUTSIDE = 0.1
@@ -224,14 +226,12 @@ def _abilities(both: Sequence[env.Question], floor: float) -> Iterator[Line]:
     below = floor
     passed = [0] * len(both)
     for ability in _BAND:
-        agent = Planted(ability, 0)
-        rewards = _rewards(
-            both, lambda sample, agent=agent: PlantedPolicy(sample, agent, "end-to-end", 0)
-        )
+        rewards = _planted_rewards(both, ability, 0)
         passed = [count + (each >= _WHOLE) for count, each in zip(passed, rewards, strict=True)]
         if ability not in _ABILITIES:
             continue
-        reward = fmean(rewards)
+        others = [_planted_rewards(both, ability, seed) for seed in _PLANTED_SEEDS[1:]]
+        reward = fmean(map(fmean, [rewards, *others]))
         yield Line(
             "statistical.difficulty_separation",
             f"ladder: ability {ability:g}",
@@ -249,6 +249,11 @@ def _abilities(both: Sequence[env.Question], floor: float) -> Iterator[Line]:
             share,
             f"<= {_MOST_OUTSIDE}",
         )
+
+
+def _planted_rewards(both: Sequence[env.Question], ability: float, seed: int) -> list[float]:
+    agent = Planted(ability, seed)
+    return _rewards(both, lambda sample: PlantedPolicy(sample, agent, "end-to-end", 0))
 
 
 def _attacks(
