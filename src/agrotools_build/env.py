@@ -24,12 +24,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
 from filelock import FileLock
 
 from agrotools.agents.baselines.simple import OraclePolicy
-from agrotools.agents.images import (
-    PREVIEWED_KINDS,
-    BoundedPicture,
-    file_parts,
-    make_picture,
-)
+from agrotools.agents.images import PREVIEWED_KINDS, BoundedPicture, file_parts, make_picture
 from agrotools.agents.llm import (
     FORM_REQUESTS,
     closing_message,
@@ -256,14 +251,15 @@ def _refusing_other_arguments(submit: Callable[["Env", str], str]) -> Callable[.
         given = [*texts, *arguments.values()]
         if len(given) == 1 and arguments.keys() <= {"answer"}:
             return submit(self, given[0])
-        error = ErrorInfo(
-            kind="invalid_argument", message="submit_answer takes one argument, answer"
-        )
-        return render(
-            "observation", data=dumps({"tool": "submit_answer", "error": error_data(error)})
-        )
+        message = "submit_answer takes one argument, answer"
+        return _refused("submit_answer", ErrorInfo(kind="invalid_argument", message=message))
 
     return checked
+
+
+def _refused(tool: str, error: ErrorInfo) -> str:
+    """Return the observation of a call that reaches no tool."""
+    return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
 
 
 class Env:
@@ -366,10 +362,8 @@ class Env:
                 last = "the episode is over"
             else:
                 last = "call submit_answer"
-            error = ErrorInfo(
-                kind="unknown_tool", message="no further tool can be called", hint=last
-            )
-            return render("observation", data=dumps({"tool": tool, "error": error_data(error)}))
+            message = "no further tool can be called"
+            return _refused(tool, ErrorInfo(kind="unknown_tool", message=message, hint=last))
         loop, executor = tools_of_process()
         called: Future[str] = asyncio.run_coroutine_threadsafe(
             self.session.call(executor, tool, arguments), loop

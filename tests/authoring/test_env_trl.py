@@ -185,6 +185,26 @@ def config(folder: Path, **others: Any) -> Any:
     )  # fmt: skip
 
 
+def trainer_of(
+    folder: Path,
+    golds: dict[str, tuple[dict[str, Any], str]],
+    texts: list[str],
+    *,
+    steps: int,
+    episodes: int,
+) -> tuple[Any, Any, Any]:
+    """Return a trainer on all questions, ``episodes`` at a time, with its model of random weights and tokenizer."""
+    from datasets import Dataset
+
+    model, tokenizer = tiny_model(texts)
+    trainer = trl.GRPOTrainer(
+        model=model, args=config(folder, max_steps=steps, per_device_train_batch_size=episodes),
+        train_dataset=Dataset.from_list([row for row, _ in golds.values()]),
+        processing_class=tokenizer, environment_factory=Env,
+    )  # fmt: skip
+    return trainer, model, tokenizer
+
+
 def calls_with_a_right_second(
     golds: dict[str, tuple[dict[str, Any], str]],
 ) -> Callable[[int, str], Calls]:
@@ -209,14 +229,7 @@ def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(
     texts: list[str],
 ):
     """Random weights call no tool: the first step trains on what they generate, the second on scripted turns."""
-    from datasets import Dataset
-
-    model, tokenizer = tiny_model(texts)
-    trainer = trl.GRPOTrainer(
-        model=model, args=config(tmp_path, max_steps=2, per_device_train_batch_size=4),
-        train_dataset=Dataset.from_list([row for row, _ in golds.values()]),
-        processing_class=tokenizer, environment_factory=Env,
-    )  # fmt: skip
+    trainer, model, tokenizer = trainer_of(tmp_path, golds, texts, steps=2, episodes=4)
     trainer.generation_config.max_new_tokens = 64
     script = Script(trainer, tokenizer, calls_with_a_right_second(golds), first_step=1)
     monkeypatch.setattr(trainer, "_generate_single_turn", script)
@@ -244,14 +257,8 @@ def test_the_loss_is_of_all_that_the_model_wrote_and_of_no_result_of_a_tool(
     golds: dict[str, tuple[dict[str, Any], str]],
     texts: list[str],
 ):
-    from datasets import Dataset
 
-    model, tokenizer = tiny_model(texts)
-    trainer = trl.GRPOTrainer(
-        model=model, args=config(tmp_path, max_steps=1, per_device_train_batch_size=2),
-        train_dataset=Dataset.from_list([row for row, _ in golds.values()]),
-        processing_class=tokenizer, environment_factory=Env,
-    )  # fmt: skip
+    trainer, _, tokenizer = trainer_of(tmp_path, golds, texts, steps=1, episodes=2)
     script = Script(trainer, tokenizer, calls_with_a_right_second(golds))
     monkeypatch.setattr(trainer, "_generate_single_turn", script)
     log_probabilities, inputs = loss_of(trainer, monkeypatch)

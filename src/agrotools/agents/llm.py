@@ -420,10 +420,10 @@ class LLMAgent:
             return NO_PICTURES
         by_step: dict[int, tuple[ContentPart, ...]] = {}
         for number, step in enumerate(history[start:], start):
-            if step.call and step.observation and (made := step.observation.artifacts):
+            if step.call and step.observation and (artifacts := step.observation.artifacts):
                 # In a thread, so that other requests do not wait while pictures are scaled.
                 by_step[number] = await asyncio.to_thread(
-                    result_picture_parts, step.call.tool, made, folder
+                    result_picture_parts, step.call.tool, artifacts, folder
                 )
         return ResultPictures(self.tool_images, by_step)
 

@@ -71,8 +71,8 @@ class Session:
     def last_pictures(self) -> "list[Image]":
         """Return the pictures (crops, overlays, charts) that the last call made as Pillow images, bounded in size."""
         _, outcome = self.outcomes[-1]
-        found = shown_pictures(outcome.observation.artifacts, self.artifacts)
-        return [picture.image for _, picture in found]
+        pictures = shown_pictures(outcome.observation.artifacts, self.artifacts)
+        return [picture.image for _, picture in pictures]
 
     def trajectory(self, answer: str, termination: Termination = "answered") -> Trajectory:
         """Return the trajectory of the calls that were made, one per turn, and an answer."""

@@ -130,7 +130,7 @@ def _prepare_configs(
     from agrotools.cli.results import check_judges
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.config_file import read_config
-    from agrotools.runner.early_checks import check_models
+    from agrotools.runner.early_checks import check_models, with_endpoint
 
     configs = read_config(file, chosen.options_of_config, chosen.models)
     if not chosen.dry_run and configs[0].benchmark.data_root is None:
@@ -141,7 +141,7 @@ def _prepare_configs(
         check_judges(judging, [each.benchmark.name for each in configs])
     if chosen.fresh_seed is None:
         return configs
-    checked = () if chosen.dry_run else configs
+    checked = () if chosen.dry_run else with_endpoint(configs)
     folder = str(fresh_benchmark(configs[0], chosen.fresh_seed, checked))
     return [each.with_options(benchmark=folder) for each in configs]
 
@@ -159,10 +159,11 @@ def _load_and_ask(
     from agrotools.cli.reading import answered_options, new_readings, print_readings, readings_of
     from agrotools.runner.build import load_for_run
     from agrotools.runner.config_file import with_default_models
+    from agrotools.runner.early_checks import with_endpoint
 
     with stop_message("no sample was run", ""):
         readings = new_readings(yes=chosen.yes)
-        checked = () if chosen.dry_run else configs
+        checked = () if chosen.dry_run else with_endpoint(configs)
         loaded = load_for_run(configs[0], sys.stderr, checked, readings)
         answers = answered_options(readings)
         completed = [

@@ -386,18 +386,18 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     references = scores.references or References()
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
-    shown = Screen(scores.scored, references, stops, page=page, modes=evaluated.asked_modes)
-
     commands = next_commands(scores.summaries[at], runs, evaluated)
+    # The screen holds this list itself: its verdict, which names one of the commands, is calculated once.
+    shown = Screen(scores.scored, references, stops, commands, page, evaluated.asked_modes)
     if verdict := shown.verdict:
         comparing = command_line("compare", runs[verdict.first], runs[verdict.second])
-        commands = [*commands, comparing] if evaluated.stops else [comparing, *commands]
+        commands.insert(len(commands) if evaluated.stops else 0, comparing)
     if sample := scores.scored[at].telling_sample:
         commands.append(command_line("explain", runs[at], sample))
     if scores.papers:
         commands.append(command_line("score", runs[at], "--paper"))
     with allow_closed_pipe():
-        print_screen(replace(shown, commands=commands))
+        print_screen(shown)
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

@@ -7,6 +7,7 @@ The tables of :mod:`agrotools.report.tables` hold everything else.
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -97,7 +98,7 @@ class Screen:
     def summaries(self) -> list[Summary]:
         return [each.summary for each in self.scored]
 
-    @property
+    @cached_property
     def verdict(self) -> ModelVerdict | None:
         """What the difference of the two best models shows; None with fewer than two."""
         measure = headline(self.summaries, self.modes)

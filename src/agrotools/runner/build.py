@@ -122,6 +122,11 @@ def plan_run(
             f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples"
         )
     takes_no_protocol = is_agent(config.model.name) or not isinstance(model, Model | None)
+    if takes_no_protocol and config.agent.tool_images:
+        raise UsageError(
+            "--tool-images is for models, and this is an agent of its own",
+            hint="omit it; over MCP, an agent gets the pictures of results anyway",
+        )
     if takes_no_protocol and config.agent.protocol is None:
         config = config.with_options(protocol="react")
     all_samples = benchmark.samples  # a baseline knows the same ones at every dose

@@ -22,14 +22,18 @@ def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
         name, roots = each.benchmark.name, (each.benchmark.data_root or Path(), Path())
         if name not in BENCHMARKS and not any((root / name).is_dir() for root in roots):
             load_as(name, Loading(each.benchmark.data_root))  # its error names similar ones
-    with_endpoint = [each for each in configs if names_endpoint(each.model.name)]
     for each in configs:
-        if each in with_endpoint:
+        if names_endpoint(each.model.name):
             priced_model(each.endpoint)
         else:
             # Whether there is such a baseline, run, script or agent does not depend on the samples.
             policy_source(each.endpoint, (), agents=AgentOptions(agent=each.external_agent))
-    return with_endpoint
+    return with_endpoint(configs)
+
+
+def with_endpoint(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
+    """Return the configurations whose model is at an endpoint: all that is left to check once they are known."""
+    return [each for each in configs if names_endpoint(each.model.name)]
 
 
 class EndpointCheck:

@@ -372,8 +372,8 @@ def _score(
             if not (scores_sample(score.metric) or score.metric == TRUTH_METRIC):
                 continue
             # Among samples without points, one that has an answer is easier to read.
-            found = (max(score.value, 0.0), not record.sample.answerable, score.sample_id)
-            worst = found if worst is None else min(worst, found)
+            candidate = (max(score.value, 0.0), not record.sample.answerable, score.sample_id)
+            worst = candidate if worst is None else min(worst, candidate)
     tally.notes = index.notes
     if not tally.modes:
         raise index.without_samples

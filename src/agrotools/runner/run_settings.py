@@ -70,11 +70,6 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
         )
     if is_agent(name):
         turns = agent.max_steps or published.max_steps or DEFAULT_TURNS
-        if agent.tool_images:
-            raise UsageError(
-                "--tool-images is for models, and this is an agent of its own",
-                hint="omit it; over MCP, an agent gets the pictures of results anyway",
-            )
         return RunSettings(DEFAULT_PROTOCOL, turns, agent.images is not False, modes, backends)
     if run := replayed_run(name):
         manifest = read_manifest(Path(run))

@@ -20,11 +20,9 @@ ENDING = ".zip"
 _KEPT = (MANIFEST_FILE, RECORDS_FILE, JUDGEMENTS_FILE, REPEATED_CALLS_FILE, EARLY_FILE)
 """Files of a run folder that its scores depend on; rubrics of judges are the only others."""
 _MOST_BYTES = 4_000_000_000
-"""Size of the content up to which a file is read: a thousand times that of a large run, and less than any disk."""
+"""Size of the content up to which a file is read. Records take some 15 kB each: these are more than 250,000."""
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every file: the same run gives the same bytes, so that version control sees no change."""
-
-
 _UNREADABLE = (
     OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError
 )  # fmt: skip

@@ -14,7 +14,7 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from PIL import ExifTags, Image
 from pydantic import JsonValue
@@ -27,6 +27,7 @@ from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.countables import countables
 from agrotools.loading import load_folder
+from agrotools.text.json_kinds import is_number
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
@@ -307,7 +308,7 @@ def _why_unused(
 
 
 def _number(value: Value) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return cast(float, value) if is_number(value) else None
 
 
 def _column_for_strangers(

@@ -490,7 +490,6 @@ def pond_change(
     both; ``infrared``: of both, on the scale of the colours. ``gsd_m`` sets the smallest area of a pond to 60 m^2
     unless ``min_area_px`` is given. ``asked``: the event is that of ponds which lie mostly there; None: anywhere.
     """
-    wanted = valid if asked is None else asked
     pictures, there, shrink = (before_rgb, after_rgb), valid, working_shrink(valid.shape, gsd_m)
     if shrink > 1.0:
         size = (max(1, round(valid.shape[1] / shrink)), max(1, round(valid.shape[0] / shrink)))
@@ -505,7 +504,8 @@ def pond_change(
         pictures = small(before_rgb), small(after_rgb)
         infrared = small(infrared[0]), small(infrared[1])
         there = small(valid.astype(np.float32)) > 0.99
-        wanted = small(wanted.astype(np.float32)) > 0.5
+        if asked is not None:
+            asked = small(asked.astype(np.float32)) > 0.5
         gsd_m = gsd_m and gsd_m * shrink
         min_area_px = min_area_px and max(1, round(min_area_px / shrink**2))
     waters = [
@@ -520,8 +520,8 @@ def pond_change(
     notes = [waters[0].note, waters[1].note]
     flags = [*waters[0].flags, *waters[1].flags]
     if asked is not None:
-        lost, gained = ([one for one in side if _lies_in(wanted, one)] for side in (lost, gained))
-        doubtful = [[one for one in water.doubtful if _lies_in(wanted, one)] for water in waters]
+        lost, gained = ([one for one in side if _lies_in(asked, one)] for side in (lost, gained))
+        doubtful = [[one for one in water.doubtful if _lies_in(asked, one)] for water in waters]
     else:
         doubtful = [water.doubtful for water in waters]
     event, probability = _event(lost, gained, channels)

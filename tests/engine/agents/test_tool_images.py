@@ -17,9 +17,9 @@ from agrotools.core import Artifact, Observation, SampleView, Step, ToolCall, Us
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models.chat_format import input_items
 from agrotools.models.endpoint import ScriptedModel
+from agrotools.runner.build import plan_run
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.prompts import StoredPrompts, stored_image
-from agrotools.runner.run_settings import resolve_settings
 from support.openai_server import ReferenceFollower, serving
 
 LIMIT = 6
@@ -166,7 +166,12 @@ def test_what_cannot_show_them_is_refused(options: dict[str, Any], expected: str
     options = {key: value for key, value in options.items() if key != "benchmark"}
     config = EvalConfig.of(**{"benchmark": "embedded", "tool_images": True, **options})
     with pytest.raises(UsageError, match=expected):
-        resolve_settings(config, benchmark)
+        plan_run(config, benchmark)
+
+
+def test_a_function_is_an_agent_of_its_own_too():
+    with pytest.raises(UsageError, match="an agent of its own"):
+        at.evaluate("embedded", quick=True, model=lambda _task: "unknown", tool_images=True)
 
 
 @pytest.mark.process

@@ -333,16 +333,20 @@ async def test_a_jump_to_the_content_stays_in_the_view(report: Path):
         assert faults(page) == ([], [])
 
 
-async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
-    tasks = ("weed_identification", "organ_counting")
+def report_of_two(folder: Path, tasks: tuple[str, str]) -> Path:
+    """Write the page of two runs on twelve samples of two task types; the first run has half of them wrong."""
     samples = [made_sample(f"s{number}", task_type=tasks[number % 2]) for number in range(12)]
-    write_files(tmp_path, samples)
+    write_files(folder, samples)
     wrong = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in samples[:6]]
     runs = [
-        write_run(tmp_path / "a", [*wrong, *map(right, samples[6:])], model="some-model"),
-        write_run(tmp_path / "b", map(right, samples), model="other-model"),
+        write_run(folder / "a", [*wrong, *map(right, samples[6:])], model="some-model"),
+        write_run(folder / "b", map(right, samples), model="other-model"),
     ]
-    report = build_report(runs, tmp_path / "report.html").path
+    return build_report(runs, folder / "report.html").path
+
+
+async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
+    report = report_of_two(tmp_path, ("weed_identification", "organ_counting"))
     headers = "[...document.querySelectorAll('#compare .differences tbody th')]"
     async with browser() as chromium:
         page = await opened(chromium, report, "#compare", width=390, height=844)
@@ -611,14 +615,7 @@ async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prin
 
 
 async def test_no_view_has_a_serious_fault(tmp_path: Path):
-    samples = [made_sample(f"s{number}", task_type=f"task_{number % 2}") for number in range(12)]
-    write_files(tmp_path, samples)
-    wrong = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in samples[:6]]
-    runs = [
-        write_run(tmp_path / "a", [*wrong, *map(right, samples[6:])], model="some-model"),
-        write_run(tmp_path / "b", map(right, samples), model="other-model"),
-    ]
-    report = build_report(runs, tmp_path / "report.html").path
+    report = report_of_two(tmp_path, ("task_0", "task_1"))
     faults: dict[str, list[str]] = {}
     async with browser() as chromium:
         page = await chromium.open(width=1400, height=900)
