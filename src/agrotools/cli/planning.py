@@ -42,7 +42,8 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         plan = plan_run(config, benchmark)
         name = benchmark_title(benchmark.name, benchmark.version)
         title = f"{name}{part_text(config.benchmark)}, {', '.join(plan.items.sizes())}"
-        run = StudyRun(config.model.name, title, config.with_options(out=plan.folder))
+        shown = config.run.name or config.model.name
+        run = StudyRun(shown, title, config.with_options(out=plan.folder))
         return inspect_run(run, benchmark, estimates=True)
 
 

@@ -65,6 +65,11 @@ _OUT_OF_MEMORY = re.compile(
     r"out of memory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc",
     re.IGNORECASE,
 )
+_REFUSED_ARGUMENT = re.compile(
+    r"invalid argument|error: argument |unrecognized argument|error while handling argument",
+    re.IGNORECASE,
+)
+"""What llama-server and the server of ``xllamacpp`` write of an option that they do not know or cannot read."""
 
 
 @dataclass
@@ -377,6 +382,8 @@ class _ServerProcess:
                 else "it was killed, perhaps for its memory"
             )
             hint = f"{memory}: a smaller model, a stronger quantisation, or a shorter context with --serve-args"
+        elif _REFUSED_ARGUMENT.search(text):
+            hint = "the server refused one of its arguments: check --serve-args"
         elif not hint:
             hint = "check the name or path of the model; private models need a token (HF_TOKEN)"
         ended = f" (exit code {code})" if code is not None else ""

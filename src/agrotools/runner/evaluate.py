@@ -135,9 +135,10 @@ def execute_plan(
         source, folder, cache=plan.config.run.cache, tools=plan.vision_model
     ) as accounts:
         stats = source.meter.stats if source.meter else source.stats
+        shown = plan.config.run.name or source.name
         bar = Progress(
             progress,
-            f"{source.name} on {plan.benchmark.name}{part_text(plan.config.benchmark)}",
+            f"{shown} on {plan.benchmark.name}{part_text(plan.config.benchmark)}",
             len(todo),
             n_finished,
             (lambda: stats) if stats else None,

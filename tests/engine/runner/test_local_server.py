@@ -118,6 +118,7 @@ def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
     [
         ("--die 'unknown architecture: potato'", "check the name or path of the model"),
         ("--die 'CUDA error: out of memory'", "it ran out of memory: a smaller model"),
+        ("--no-such-option", "refused one of its arguments: check --serve-args"),
         ("--no-such-option", "its whole output is in run/server.log"),
     ],
 )
