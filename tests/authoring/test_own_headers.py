@@ -266,6 +266,19 @@ def test_numbers_that_are_nearly_all_zero_have_no_questions(photos):
     assert "within 1 of 0 on 12 of 12 photos" in proposal.notes["trees"]
 
 
+def test_fractions_are_compared_with_0_in_percent(photos):
+    """0.35 of a leaf is 35 %: it is not within 2 percentage points of 0."""
+    rows = "".join(f"{n}.jpg,{COUNTS[n - 1]},{SHARES[n - 1] / 100}\n" for n in range(1, 13))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo,apples,severity\n{rows}", encoding="utf-8")
+    seen = match_rows(photos, path)
+    plan = propose_plan(seen, "farm").plan
+    assert [each.ask for each in plan.columns] == ["count", "severity"]
+    assert [need.key for need in open_questions(plan, seen)] == ["unit"]
+    said = with_answers(plan, ["severity.unit=fraction"], seen)
+    assert said.columns[1].unit == "fraction"
+
+
 def test_a_rating_that_counts_up_names_nothing(photos):
     reading = _read(photos, "Vigour rating (0-9)", IN_ORDER[:9])
     assert "they name things" not in reading.note

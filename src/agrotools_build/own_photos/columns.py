@@ -7,12 +7,13 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from agrotools.core.texts import difference_text
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import SheetTable
-from agrotools.text.units import compatible
+from agrotools.text.units import compatible, convert
 from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.headers import (
     Header,
@@ -148,12 +149,27 @@ def nearly_all_zero(column: Column, seen: DetectedTable) -> str:
     """Return that the numbers of a column are 0 on nearly all photos, so that no question tells them; else empty."""
     if not column.is_asked or measures()[column.ask].kind != "number":
         return ""
-    tolerance, _ = tolerance_of(column, measures()[column.ask])
-    values = [number.value for number in _numbers(texts_of(column.column, seen)).values]
+    measure = measures()[column.ask]
+    tolerance, _ = tolerance_of(column, measure)
+    values = _values_in_unit(texts_of(column.column, seen), column, measure)
     n_larger = sum(abs(value) > tolerance for value in values)
     if len(values) < _ENOUGH_NUMBERS or n_larger > max(1, _RARE * len(values)):
         return ""
-    return f"within {tolerance:g} of 0 on {len(values) - n_larger} of {len(values)} photos"
+    near = difference_text(f"{tolerance:g}", measure.unit)
+    return f"within {near} of 0 on {len(values) - n_larger} of {len(values)} photos"
+
+
+def _values_in_unit(texts: Sequence[str], column: Column, measure: Measure) -> list[float]:
+    """Return the numbers of a column in the unit of its measure, without those whose unit is open or another kind."""
+    values: list[float] = []
+    for number in _numbers(texts).values:
+        unit = number.unit or column.unit
+        if measure.unit is None:
+            values.append(number.value)
+        elif unit is not None and compatible(unit, measure.unit):
+            # 0.35 of a leaf is 35 %, and not nearly 0.
+            values.append(convert(number.value, unit, measure.unit))
+    return values
 
 
 def target_in(header: str, seen: DetectedTable) -> str | None:
