@@ -119,7 +119,11 @@ def test_rows_of_totals_and_near_names_are_told_from_missing_photos(photos, tmp_
     assert "IMG_5.jpg: is it IMG_5 (1).jpg?, IMG_6.jpg: is it img-006.JPG?" in near
     assert "1 x 'IMG_91.jpg'" in missing
     named = "IMG_11.jpg, IMG_12.jpg, IMG_5 (1).jpg, img-006.JPG"
-    assert readings.left == [f"4 photos without a row ({named})"]
+    missing = "IMG_5.jpg: is it IMG_5 (1).jpg?, IMG_6.jpg: is it img-006.JPG?, IMG_91.jpg"
+    assert readings.left == [
+        f"3 rows without a photo ({missing})",
+        f"4 photos without a row ({named})",
+    ]
 
 
 def test_the_visible_sheet_is_read_and_the_hidden_one_named(photos, tmp_path: Path):
@@ -408,3 +412,46 @@ def test_dates_and_struck_cells_are_no_values(photos, tmp_path: Path):
     lines = " ".join(skipped.lines())
     assert "is a date" in lines
     assert "is struck through" in lines
+
+
+def _with_names(photos: Path, names: list[str]) -> Path:
+    table = photos.parent / "t.csv"
+    rows = [f"{name},{number}" for number, name in enumerate(names, start=1)]
+    table.write_text("\n".join(["Photo,Apples", *rows]))
+    return table
+
+
+def test_a_build_stops_where_most_rows_and_photos_find_no_partner(photos):
+    """What is left of misspelt names would be the exceptions: three of twelve photos."""
+    misspelt = [name.replace("IMG_", "IGM_") for name in NAMES[3:]]
+    table = _with_names(photos, [*NAMES[:3], *misspelt])
+    with pytest.raises(BenchmarkError, match=r"9 of 12 rows of t\.csv name no picture") as stopped:
+        match_rows(photos, table)
+    assert "9 of its 12 pictures have no row" in stopped.value.message
+    assert "'IGM_4.jpg' in row 5 (nearest: IMG_4.jpg)" in stopped.value.message
+    assert stopped.value.message.endswith("; and 4 more")
+    assert "column 'Photo'" in str(stopped.value.hint)
+
+
+def test_a_table_of_more_photos_than_the_folder_has_is_read(photos):
+    others = [f"IMG_{number}.jpg" for number in range(100, 140)]
+    _, readings = _read(photos, _with_names(photos, [*NAMES, *others]))
+    (line,) = readings.left
+    assert line.startswith("40 rows without a photo (IMG_100.jpg, IMG_101.jpg, ")
+    assert line.endswith(" and 28 more)")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("IGM_7.jpg", "IGM_7.jpg: is it IMG_7.jpg?"),
+        ("IMGG_007", "IMGG_007: is it IMG_7.jpg?"),
+        # Another number is another photo.
+        ("IMG_17.jpg", "IMG_17.jpg"),
+        ("scan_7.jpg", "scan_7.jpg"),
+    ],
+)
+def test_a_misspelt_name_has_the_near_one_beside_it(photos, written, said):
+    names = [written if name == "IMG_7.jpg" else name for name in NAMES]
+    _, readings = _read(photos, _with_names(photos, names))
+    assert f"1 row without a photo ({said})" in readings.left

@@ -37,6 +37,7 @@ from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.cells import CellFault, Value
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.headers import holds, words_of
+from agrotools_build.own_photos.photo_names import PHONE_SUFFIXES
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -56,7 +57,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_text,
 )
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
-from agrotools_build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
+from agrotools_build.own_photos.table import DetectedTable, Images
 from agrotools_build.own_photos.tool_check import tool_checks
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled
