@@ -276,7 +276,7 @@ def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
     write_plan(photos / "p.toml", plan)
     assert read_plan(photos / "p.toml") == plan
     seen = match_rows(photos, _table(photos, ";cover %", ["0;2.013", "1;3.452"]))
-    plan, notes = propose_plan(seen, "x")
+    plan, notes, _ = propose_plan(seen, "x")
     assert [column.ask for column in plan.columns] == ["nothing", "cover"], (
         "the first column numbers the rows"
     )
@@ -324,7 +324,7 @@ def test_a_column_said_to_be_a_count_keeps_its_decimal_mark(photos):
 
 def test_numbers_with_and_without_unit_are_told(photos):
     seen = match_rows(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
-    plan, notes = propose_plan(seen, "x")
+    plan, notes, _ = propose_plan(seen, "x")
     (column,) = plan.columns
     assert column.unit is None
     assert "2 in mm, 1 in cm, 1 without a unit" in notes["fruit diameter"]

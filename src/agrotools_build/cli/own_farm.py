@@ -152,7 +152,24 @@ def _proposed_plan(seen: "DetectedTable", out: Path, words: Sequence[str]) -> "P
         taken_as = shown.get(column.ask, column.ask)
         note = note_with_names(proposal.notes[column.column], plan.column(column.column) or column)
         typer.echo(f"  {column.column}: {note} -> {taken_as}")
+        is_said = any(word.startswith(f"{column.column}.ask=") for word in words)
+        if column.column in proposal.loose and column.ask not in shown and not is_said:
+            typer.echo(_reading_of(column, proposal.loose[column.column]))
     return plan
+
+
+def _reading_of(column: "Column", quantity: str) -> str:
+    """Return the line that says as what a column is read whose header may also stand above something else."""
+    from agrotools_build.own_photos.columns import choices_of
+    from agrotools_build.own_photos.plan import NOTHING, measures
+
+    others = [
+        each for each in choices_of(measures()[column.ask].kind, NOTHING) if each != column.ask
+    ]
+    return (
+        f'    column "{column.column}" is read as {quantity} in the photo, and may mean something else; '
+        f"to change it: --set '{column.column}.ask=WHAT' ({', '.join(others)})"
+    )
 
 
 _NO_CROP = (

@@ -14,7 +14,7 @@ from agrotools_build.boxes import GROUPS, SIZES
 from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.columns import column_as, nearly_all_zero, read_column
 from agrotools_build.own_photos.headers import thing_named
-from agrotools_build.own_photos.observers import APART, ONLY, own_quantity, partners_of
+from agrotools_build.own_photos.observers import APART, ONLY, asked_alike, own_quantity, partners_of
 from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -156,7 +156,10 @@ def _with_second(plan: Plan, column: Column, value: str, seen: DetectedTable) ->
         # What was read as of a second observer gets its own column back.
         its_own = read_column(column.second, seen).column
         plan = plan.model_copy(update={"columns": (*plan.columns, its_own)})
-    others = {each.column for each in partners_of(column, plan.columns, seen.table)}
+    partners = partners_of(column, plan.columns, seen.table)
+    if column.second is None:
+        partners += asked_alike(column, plan.columns, seen)
+    others = {each.column for each in partners}
     changed = {column.column: column.model_copy(update={"second": None})}
     only = value.removeprefix(ONLY)
     if value == APART:

@@ -18,6 +18,7 @@ from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.headers import (
     Header,
     holds,
+    is_loose,
     measures_for,
     own_words,
     read_header,
@@ -45,7 +46,8 @@ class ColumnReading(NamedTuple):
     """A column as it was read, and a note that says why.
 
     ``doubt``: why it may hold something else; its ``ask`` is then open, and ``proposed`` is what is proposed.
-    ``is_unknown``: neither the header nor the cells say what it holds.
+    ``is_unknown``: neither the header nor the cells say what it holds. ``is_loose``: its header may also stand above
+    something else, although nothing in the cells speaks for that.
     """
 
     column: Column
@@ -53,6 +55,7 @@ class ColumnReading(NamedTuple):
     doubt: str = ""
     proposed: str = NOTHING
     is_unknown: bool = False
+    is_loose: bool = False
 
 
 CLASS = "class"
@@ -270,7 +273,8 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         open_column = Column(column=header, decimal=numbers.decimal)
         return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
     details = _number_details(measure, said, numbers)
-    return ColumnReading(Column(column=header, ask=measure.name, **details), note)
+    column = Column(column=header, ask=measure.name, **details)
+    return ColumnReading(column, note, is_loose=is_loose(_stem(header, seen.table), measure))
 
 
 def _is_rating(header: str, numbers: _Numbers) -> bool:
@@ -351,6 +355,11 @@ def _counting_column(header: str, table: SheetTable) -> str:
 def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
     """Return why numbers may be something else than the measure of their header; empty if nothing speaks for it."""
     values = [number.value for number in numbers.values]
+    others = [
+        each.name for each in said.measures[1:] if words_in(" ".join(said.further), each.words)
+    ]
+    if others:
+        return f"its header has words of {measure.name!r} and of {others[0]!r}"
     if said.further:
         return f"its header has more than {measure.name!r}: {' '.join(said.further)!r}"
     if said.unit and (measure.unit is None or not compatible(said.unit, measure.unit)):

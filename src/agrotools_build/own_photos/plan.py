@@ -78,6 +78,8 @@ class Measure(FrozenModel):
     words: tuple[str, ...]
     also: tuple[str, ...] = ()
     """Further words of a header that do not change what its column holds."""
+    loose: tuple[str, ...] = ()
+    """Those of ``words`` that may stand above something else, too."""
 
 
 @cache

@@ -234,6 +234,11 @@ _RIGHT = {
 """What counts as a right answer, by the kind of a measure without a tolerance."""
 
 
+def quantity_text(column: Column) -> str:
+    """Return the words for what a column holds, as questions have them: ``the number of spots``."""
+    return _common_words(column, measures()[column.ask])["quantity"]
+
+
 def right_text(column: Column) -> str:
     """Return what counts as a right answer to the questions on a column."""
     measure = measures()[column.ask]
