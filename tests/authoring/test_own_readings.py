@@ -334,7 +334,12 @@ def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
     assert readings.questions[1].choices[1].value == "coffee leaf miner"
     assert plan.columns[0].names == {"xyz": "nothing", "miner?": "nothing"}
     assert readings.left == [
-        f"2 x {name} of column Diagnóstico" for name in ("#N/A", "'xyz'", "'miner?'")
+        f"2 x {name}"
+        for name in (
+            "#N/A of column Diagnóstico (taken as empty)",
+            "'xyz' of column Diagnóstico",
+            "'miner?' of column Diagnóstico",
+        )
     ]
     _, readings = _read(
         photos, table, "Diagnóstico.names.xyz=healthy", "Diagnóstico.names.miner?=leaf miner"
@@ -446,6 +451,7 @@ def test_a_table_of_more_photos_than_the_folder_has_is_read(photos):
     [
         ("IGM_7.jpg", "IGM_7.jpg: is it IMG_7.jpg?"),
         ("IMGG_007", "IMGG_007: is it IMG_7.jpg?"),
+        ("img (7).jpg", "img (7).jpg: is it IMG_7.jpg?"),
         # Another number is another photo.
         ("IMG_17.jpg", "IMG_17.jpg"),
         ("scan_7.jpg", "scan_7.jpg"),
@@ -455,3 +461,38 @@ def test_a_misspelt_name_has_the_near_one_beside_it(photos, written, said):
     names = [written if name == "IMG_7.jpg" else name for name in NAMES]
     _, readings = _read(photos, _with_names(photos, names))
     assert f"1 row without a photo ({said})" in readings.left
+
+
+def test_numbers_in_brackets_tell_photos_apart(photos):
+    for number, name in enumerate(NAMES, start=1):
+        (photos / name).rename(photos / f"tree ({number}).jpeg")
+    names = [f"tree ({number})" if number % 4 else f"Tree({number}).jpg" for number in range(1, 13)]
+    _, readings = _read(photos, _with_names(photos, names))
+    assert readings.left[0] == (
+        "3 rows without a photo (Tree(4).jpg: is it tree (4).jpeg?, "
+        "Tree(8).jpg: is it tree (8).jpeg?, Tree(12).jpg: is it tree (12).jpeg?)"
+    )
+
+
+def test_words_that_are_taken_as_empty_are_told(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    names = ["leaf rust", "none", "powdery mildew", "n/a"] * 3
+    rows = "".join(f"{photo},{name}\n" for photo, name in zip(NAMES, names, strict=True))
+    table.write_text(f"Photo,Disease\n{rows}")
+    _, readings = _read(photos, table, "Disease.crop=wheat")
+    assert readings.left == [
+        '3 x none of column Disease (taken as empty; write "healthy" if nothing was found)',
+        "3 x n/a of column Disease (taken as empty)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("days", "ask"),
+    [([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], "slice"), (range(1, 13), "nothing")],
+)
+def test_days_of_one_photo_each_are_no_groups(photos, tmp_path: Path, days, ask):
+    table = tmp_path / "t.csv"
+    rows = [f"{name},2025-06-{day:02d},{day}" for name, day in zip(NAMES, days, strict=True)]
+    table.write_text("\n".join(["Photo,Date,Apples", *rows]))
+    plan, _ = _read(photos, table)
+    assert plan.columns[0].ask == ask

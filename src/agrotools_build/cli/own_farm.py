@@ -182,11 +182,18 @@ def _lacks_crop(column: "Column") -> bool:
 
 
 def _print_table(seen: "DetectedTable") -> None:
+    from agrotools_build.own_photos.plan import listed
+
     table = seen.table
+    rows_of: dict[Path, int] = {}
+    for each in seen.matched:
+        rows_of[each.image] = rows_of.get(each.image, 0) + 1
+    repeated = [seen.images.shown_name(image) for image, n_rows in rows_of.items() if n_rows > 1]
+    several = f" of {len(rows_of)} photos (several rows: {listed(repeated)})" if repeated else ""
     typer.echo(
         f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}\n"
         f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}\n"
-        f"rows with a photo: {len(seen.matched)}"
+        f"rows with a photo: {len(seen.matched)}{several}"
     )
 
 
@@ -216,7 +223,7 @@ def _details_shown(column: "Column") -> list[str]:
     if column.decimal == ",":
         details.append('decimal mark ","')
     if column.yes == cells.NO:
-        details.append("a yes in the table is a no, as its header names healthy plants")
+        details.append("a yes in the table means the contrary, as its header names healthy plants")
     if _lacks_crop(column):
         details.append(_NO_CROP)
     return details

@@ -31,6 +31,8 @@ from agrotools_build.own_photos.table import SETTINGS, DetectedTable
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""
 _COLUMNS_NAMED = 20
+_NONE = ("none", "nil", "-", "--", "–")
+"""Cells that are taken as empty, and may say that nothing was found."""
 
 
 class Answer(NamedTuple):
@@ -373,9 +375,12 @@ def _what(column: Column) -> str:
 
 def _say_what_is_left(column: Column, seen: DetectedTable, readings: Readings) -> None:
     texts = [text for _, _, text in seen.cells_of(column.column, column.second)]
-    faults = Counter(text.strip() for text in texts if cells.is_fault(text))
-    for fault, n_cells in faults.items():
-        readings.leave(f"{n_cells} x {fault} of column {column.column}")
+    # "none" and "n/a" are answers to some, so it is said that they count as none.
+    placeholders = Counter(text.strip() for text in texts if cells.is_empty(text) and text.strip())
+    for written, n_cells in placeholders.items():
+        is_none = column.ask in ("disease", "pest") and written.casefold() in _NONE
+        meant = '; write "healthy" if nothing was found' if is_none else ""
+        readings.leave(f"{n_cells} x {written} of column {column.column} (taken as empty{meant})")
     if measures()[column.ask].kind == "name" and column.ask != "class":
         left: Mapping[str, int] = unknown_names(seen, column) | _left_names(column, texts)
         for name, n_cells in left.items():

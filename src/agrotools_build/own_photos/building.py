@@ -164,6 +164,7 @@ def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
 _MOST_WARNED = 8
+_UNUSED = "is in no question of this column"
 _MOST_REASONS = 3
 """Reasons for left out rows that an error repeats: the most frequent ones."""
 
@@ -257,9 +258,19 @@ def build_from_photos(
         used[column] = len(shown)
         names = {str(each.file.sha256): each.name for each in pictured}
         values = {str(each.file.sha256): each.value for each in pictured}
+        groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
         for digest in sorted(names.keys() - shown):
             others = [value for other, value in values.items() if other != digest]
             reason, hint = _why_unused(values[digest], others, plan, column, len(samples))
+            is_alone = [*groups.values()].count(groups[digest]) == 1
+            if is_alone and isinstance(values[digest], bool):
+                # A yes or no is asked about several photos, and more questions would not help.
+                reason = f"{_UNUSED}: no other photo has its {' and '.join(groups[digest])}"
+                finest = _finest(groups.values())
+                hint = f"--set '{finest}.ask=nothing' does not keep these photos apart"
+            elif not shown and len({*values.values()}) == 1:
+                reason = f"{_UNUSED}: all its photos have the same answer"
+                hint = "add photos with other answers"
             skipped.add(column, reason, hint, example=names[digest])
     warnings, checks = (
         _unknown_names(columns, part_of),
@@ -278,6 +289,12 @@ def build_from_photos(
     )
 
 
+def _finest(groups: Collection[Mapping[str, str]]) -> str:
+    """Return the column of groups with the most different values."""
+    names = [*dict.fromkeys(name for each in groups for name in each)]
+    return max(names, key=lambda name: len({each.get(name) for each in groups}))
+
+
 def _why_unused(
     value: Value, others: Sequence[Value], plan: Plan, name: str, n_samples: int
 ) -> tuple[str, str]:
@@ -286,7 +303,7 @@ def _why_unused(
     ``others``: values of the other photos in this column.
     """
     column = plan.column(name)
-    what = "is in no question of this column"
+    what = _UNUSED
     number = _number(value)
     too_near = (
         f"{what}: its value is too near those of others",

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from agrotools.core.texts import difference_text
@@ -73,6 +74,8 @@ _SCALE = re.compile(r"(?<!\d)[01]\s*(?:-|–|to|a|bis|à)\s*(?:[3-9]|10)(?!\d)")
 """A scale in a header: ``0-9``, ``1 to 5``."""
 _FEWEST_NUMBERED = 3
 """Fewest rows whose numbers 1, 2, 3... are taken for those of things."""
+_FEWEST_GROUPS = 5
+"""Fewest values, each that of one photo, that say that a column groups none: two days may have a photo each."""
 _ENOUGH_NUMBERS = 5
 """Fewest numbers that say that nearly all are 0."""
 _RARE = 0.05
@@ -107,6 +110,10 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
     is_date = header.casefold() in _ALSO_DATES and all(map(_DATE_IN_CELL.match, texts))
     if header.casefold() in Column.SLICES or is_date:
         note = f"groups of photos, {len(set(texts))} different"
+        if _groups_none(header, seen):
+            # Photos of different groups are never compared, and a score of one photo says nothing.
+            left = Column(column=header, ask=NOTHING)
+            return ColumnReading(left, f"{note}, each of one photo")
         return ColumnReading(Column(column=header, ask="slice"), note)
     kind = kind_of(texts, header)
     if kind == "number":
@@ -118,6 +125,15 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
     return ColumnReading(
         Column(column=header, ask=NOTHING), f"{_KINDS[None]}, no matching question type"
     )
+
+
+def _groups_none(header: str, seen: DetectedTable) -> bool:
+    """Return True if each value of a column is that of one photo, as the time at which it was taken."""
+    photos_of: dict[str, set[Path]] = {}
+    for _, image, text in seen.cells_of(header):
+        if not cells.is_empty(text):
+            photos_of.setdefault(text, set()).add(image)
+    return len(photos_of) >= _FEWEST_GROUPS and all(len(each) == 1 for each in photos_of.values())
 
 
 def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = None) -> Column:

@@ -27,9 +27,8 @@ _COPY_MARK = re.compile(
     re.IGNORECASE,
 )
 """What systems add to the name of a second file: ``(1)``, ``- Copia``."""
-
-
 _NEAR_NAMED = 2
+"""Pictures that are offered for one name: with more, none of them is likely."""
 _MOST_MISSING = 0.5
 """Largest share of rows without a photo, where as large a share of the photos has no row.
 
@@ -101,12 +100,18 @@ def _with_near_names(missing: Sequence[MissingRow], free: Sequence[Path]) -> lis
     of_numbers: dict[tuple[str, ...], list[Path]] = {}
     for image in free:
         alike.setdefault(_alike_key(image.stem), []).append(image)
-        of_numbers.setdefault(_numbers_in(image.stem), []).append(image)
+        # "img (7)" may be photo 7, or a copy of img.
+        for numbers in {_numbers_in(image.stem), _all_numbers(image.stem)}:
+            of_numbers.setdefault(numbers, []).append(image)
     found: list[MissingRow] = []
     for place, each in enumerate(missing):
-        images = alike.get(_alike_key(each.stem), [])[:_NEAR_NAMED]
+        images = alike.get(_alike_key(each.stem), [])
+        # "tree (4)" may be the fourth tree, not a copy.
+        same = [image for image in images if _all_numbers(image.stem) == _all_numbers(each.stem)]
+        images = (same or images)[:_NEAR_NAMED]
         if not images and place < _MOST_SEARCHED:
-            images = _closest(each.stem, of_numbers.get(_numbers_in(each.stem), []))
+            for numbers in (_all_numbers(each.stem), _numbers_in(each.stem)):
+                images = images or _closest(each.stem, of_numbers.get(numbers, []))
         found.append(each._replace(near=" or ".join(image.name for image in images)))
     return found
 
@@ -120,7 +125,12 @@ def _closest(stem: str, images: Sequence[Path]) -> list[Path]:
 
 
 def _numbers_in(stem: str) -> tuple[str, ...]:
-    return tuple(number.lstrip("0") for number in re.findall(r"\d+", _COPY_MARK.sub("", stem)))
+    """Return the numbers in a name, without that of a copy."""
+    return _all_numbers(_COPY_MARK.sub("", stem))
+
+
+def _all_numbers(stem: str) -> tuple[str, ...]:
+    return tuple(number.lstrip("0") for number in re.findall(r"\d+", stem))
 
 
 def _alike_key(stem: str) -> str:

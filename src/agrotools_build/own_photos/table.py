@@ -625,7 +625,7 @@ def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
     """
     found: dict[int, dict[int, Path]] = {}
     """Pictures that a column names, by place of the column and row."""
-    first, alike = dict[int, str](), ""
+    first, alike, numbered = dict[int, str](), "", ""
     for row, cells in _rows(table):
         for place, cell in enumerate(cells):
             if not cell:
@@ -637,6 +637,7 @@ def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
                 found.setdefault(place, {})[row] = image
             elif image:
                 alike = f"; numbers name pictures only below a header such as photo: {cell}"
+                numbered = numbered or table.columns[place]
         # Many pictures may be missing, but once enough are found the remaining rows are not needed.
         if row > 1000 and sum(map(len, found.values())) >= _ENOUGH_TO_KNOW:
             break
@@ -649,6 +650,10 @@ def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
     )
     read = f"it was read with {table.described}: {examples[:300]}{alike}"
     hint = f"the folder contains {', '.join(images.some_names())}...; one column must contain such names"
+    if numbered:
+        hint += (
+            f"; if the numbers of {numbered!r} name the photos: --set 'images_column={numbered}'"
+        )
     raise NoFileError(f"no column of {table.path.name} names a picture; {read}", hint=hint)
 
 

@@ -191,6 +191,21 @@ def test_the_plan_that_is_printed_says_what_is_taken_and_what_is_right(farm: Pat
     assert 'column "Spots" is read as' not in said.stdout, "its owner has said it"
 
 
+def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Path):
+    """More questions do not help where all answers are one, or where a yes stands alone in its group."""
+    for number in range(1, 11):
+        _leaf(number, number / 20).save(farm / "photos" / f"leaf_{number}.jpg")
+    rows = "".join(
+        f"leaf_{n}.jpg,plot {n},{n % 2},{'yes' if n % 2 else 'no'},bean rust,{n}\n"
+        for n in range(1, 11)
+    )
+    (farm / "t.csv").write_text(f"photo,block,device,diseased,Disease,Number of apples\n{rows}")
+    done = _build(farm, "--set=block.ask=slice", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert "no other photo has its block and device: --set 'block.ask=nothing'" in done.stdout
+    assert "all its photos have the same answer: add photos with other answers" in done.stdout
+
+
 def test_the_plan_decides_on_the_second_run(farm: Path):
     assert _build(farm).exit_code == 0, "nothing in the table is unclear"
     plan = farm / "answers.plan.toml"
