@@ -306,6 +306,15 @@ def test_a_header_with_words_of_two_measures_is_asked_about(photos):
     assert reading.doubt == "its header has words of 'severity' and of 'count'"
 
 
+@pytest.mark.parametrize("header", ["Lesions", "lesões", "Lésions"])
+def test_whole_numbers_below_lesions_may_be_counts(photos, header):
+    reading = _read(photos, header, [12, 30, 5, 7, 0, 80, 44, 21, 3, 9, 10, 60])
+    assert reading.column.ask == ""
+    assert reading.doubt.startswith("its whole numbers may be numbers of")
+    assert _read(photos, f"{header} (%)", COUNTS).column.ask == "severity"
+    assert _read(photos, header, SHARES).column.ask == "severity"
+
+
 def test_fractions_are_compared_with_0_in_percent(photos):
     """0.35 of a leaf is 35 %: it is not within 2 percentage points of 0."""
     rows = "".join(f"{n}.jpg,{COUNTS[n - 1]},{SHARES[n - 1] / 100}\n" for n in range(1, 13))

@@ -281,7 +281,7 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         return ColumnReading(left, f"{note}; a number of things is no such quantity")
     if _names_one(said, measure) and (counting := _counting_column(header, seen.table)):
         return ColumnReading(left, f"{note}; they name each {said.target}, beside {counting!r}")
-    if doubt := _doubt(said, measure, numbers):
+    if doubt := _doubt(header, said, measure, numbers):
         is_rating = _may_be_rating(said, measure, numbers) or words_in(
             " ".join(said.further), words_of("rating")
         )
@@ -368,7 +368,7 @@ def _counting_column(header: str, table: SheetTable) -> str:
     return next((column for column in others if read_header(column, "number").is_plural), "")
 
 
-def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
+def _doubt(header: str, said: Header, measure: Measure, numbers: _Numbers) -> str:
     """Return why numbers may be something else than the measure of their header; empty if nothing speaks for it."""
     values = [number.value for number in numbers.values]
     others = [
@@ -387,6 +387,10 @@ def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
         and numbers.share([each != round(each) for each in values]) > 1 - _ENOUGH
     ):
         return "its numbers are not whole"
+    is_bare = said.unit is None and set(numbers.units) == {None}
+    counted = words_in(header, measure.plurals)
+    if counted and is_bare and all(value == round(value) for value in values):
+        return f"its whole numbers may be numbers of {counted[0]}"
     if _may_be_rating(said, measure, numbers):
         return f"its numbers up to {max(values):g} may be a rating or percent"
     if said.unit == "fraction" and max(values) > 1:

@@ -80,6 +80,8 @@ class Measure(FrozenModel):
     """Further words of a header that do not change what its column holds."""
     loose: tuple[str, ...] = ()
     """Those of ``words`` that may stand above something else, too."""
+    plurals: tuple[str, ...] = ()
+    """Words of things that may be counted as well as measured."""
 
 
 @cache
