@@ -22,6 +22,7 @@ from pydantic import JsonValue
 from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import Results, resolve_ref
+from agrotools.core.texts import difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.writing import check_replaceable
@@ -36,6 +37,7 @@ from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.cells import CellFault, Value
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.headers import holds, words_of
+from agrotools_build.own_photos.photo_names import PHONE_SUFFIXES
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -55,7 +57,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_text,
 )
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
-from agrotools_build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
+from agrotools_build.own_photos.table import DetectedTable, Images
 from agrotools_build.own_photos.tool_check import tool_checks
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled
@@ -162,6 +164,7 @@ def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
 _MOST_WARNED = 8
+_UNUSED = "is in no question of this column"
 _MOST_REASONS = 3
 """Reasons for left out rows that an error repeats: the most frequent ones."""
 
@@ -255,9 +258,19 @@ def build_from_photos(
         used[column] = len(shown)
         names = {str(each.file.sha256): each.name for each in pictured}
         values = {str(each.file.sha256): each.value for each in pictured}
+        groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
         for digest in sorted(names.keys() - shown):
             others = [value for other, value in values.items() if other != digest]
             reason, hint = _why_unused(values[digest], others, plan, column, len(samples))
+            is_alone = [*groups.values()].count(groups[digest]) == 1
+            if is_alone and isinstance(values[digest], bool):
+                # A yes or no is asked about several photos, and more questions would not help.
+                reason = f"{_UNUSED}: no other photo has its {' and '.join(groups[digest])}"
+                finest = _finest(groups.values())
+                hint = f"--set '{finest}.ask=nothing' does not keep these photos apart"
+            elif not shown and len({*values.values()}) == 1:
+                reason = f"{_UNUSED}: all its photos have the same answer"
+                hint = "add photos with other answers"
             skipped.add(column, reason, hint, example=names[digest])
     warnings, checks = (
         _unknown_names(columns, part_of),
@@ -276,6 +289,12 @@ def build_from_photos(
     )
 
 
+def _finest(groups: Collection[Mapping[str, str]]) -> str:
+    """Return the column of groups with the most different values."""
+    names = [*dict.fromkeys(name for each in groups for name in each)]
+    return max(names, key=lambda name: len({each.get(name) for each in groups}))
+
+
 def _why_unused(
     value: Value, others: Sequence[Value], plan: Plan, name: str, n_samples: int
 ) -> tuple[str, str]:
@@ -284,17 +303,18 @@ def _why_unused(
     ``others``: values of the other photos in this column.
     """
     column = plan.column(name)
-    what = "is in no question of this column"
+    what = _UNUSED
     number = _number(value)
     too_near = (
         f"{what}: its value is too near those of others",
         f"--set '{name}.abs_tol=NUMBER' with a smaller number",
     )
     if column is not None and number is not None:
-        tolerance = tolerance_of(column, measures()[column.ask])[0]
+        measure = measures()[column.ask]
+        tolerance = tolerance_of(column, measure)[0]
         if abs(number) <= tolerance:
             return (
-                f"{what}: its value is within {tolerance:g} of 0",
+                f"{what}: its value is within {difference_text(f'{tolerance:g}', measure.unit)} of 0",
                 f"--set '{name}.abs_tol=NUMBER' with a smaller number",
             )
         numbers = [each for each in map(_number, others) if each is not None]
@@ -585,6 +605,19 @@ def answers_of(
     return _without_contradicting_copies(known, seen, column, skipped)
 
 
+def range_text(seen: DetectedTable, column: Column) -> str:
+    """Return the smallest and the largest number that can be used of a column: ``0.6 to 7.2 %``; empty if none can."""
+    measure = measures()[column.ask]
+    if measure.kind != "number":
+        return ""
+    values = answers_of(seen, column, SkippedRows()).values()
+    numbers = [number for number in map(_number, values) if number is not None]
+    if not numbers:
+        return ""
+    unit = f" {measure.unit}" if measure.unit else ""
+    return f"{min(numbers):.3g} to {max(numbers):.3g}{unit}"
+
+
 def _without_contradicting_copies(
     values: Mapping[Path, Value],
     seen: DetectedTable,
@@ -681,7 +714,7 @@ def _rule_of_truth(
     rule = f"the truth is that of {column.column} where both agree"
     measure = measures()[column.ask]
     if measure.kind == "number":
-        rule += f" within {tolerance_text(column, measure)}"
+        rule += f" {tolerance_text(column, measure, of='their mean')}"
     alone = sorted(first.keys() ^ second.keys())
     if alone:
         names = listed([seen.images.shown_name(image) for image in alone])
@@ -841,7 +874,7 @@ def compare_with_tool(
             if measure.kind == "number" and (digest := str(each.file.sha256)) in measured
         ]
         if len(pairs) >= _LEAST_PHOTOS:
-            yield _line(f"{column.column}: {measure.tool}", pairs, *tolerance_of(column, measure))
+            yield _line(column, measure, pairs)
 
 
 def _value_at(path: str, result: Results) -> float | None:
@@ -851,19 +884,21 @@ def _value_at(path: str, result: Results) -> float | None:
     return None
 
 
-def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -> str:
+def _line(column: Column, measure: Measure, pairs: Sequence[_Pair]) -> str:
+    """Return on how many photos the tool agrees with the table, and which slip in the table explains the others."""
+    absolute, relative = tolerance_of(column, measure)
+
     def agree(label: float, measured: float) -> bool:
-        return abs(label - measured) <= max(absolute, relative * measured)
+        return abs(label - measured) <= max(absolute, relative * abs(label))
 
     far = [pair for pair in pairs if not agree(pair.label, pair.measured)]
-    within = " or ".join(
-        [f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative)
-    )
+    n_near = len(pairs) - len(far)
+    within = tolerance_text(column, measure, of="the table's value")
+    line = f"{column.column}: {measure.tool} agrees with the table on {n_near} of {len(pairs)} photos, {within}"
     more = fmean(pair.measured - pair.label for pair in pairs)
-    line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos within {within}"
-    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (
-        round(abs(more), 6) > 0
-    )
+    if round(abs(more), 6) > 0:
+        amount = difference_text(f"{abs(more):.3g}", measure.unit)
+        line += f"; it is {amount} too {'high' if more > 0 else 'low'} on average"
     for step, row in ((1, "next"), (-1, "previous")):
         others = [*pairs[step:], *pairs[:step]]
         shifted = [
@@ -871,7 +906,7 @@ def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -
             for pair, other in zip(pairs, others, strict=True)
             if agree(pair.label, other.measured)
         ]
-        if len(shifted) > max(len(pairs) / 2, len(pairs) - len(far)):
+        if len(shifted) > max(len(pairs) / 2, n_near):
             return f"{line}; {len(shifted)} values fit the photo of the {row} row: are the rows shifted?"
     scaled = {
         factor: [

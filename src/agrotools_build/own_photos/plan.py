@@ -78,6 +78,10 @@ class Measure(FrozenModel):
     words: tuple[str, ...]
     also: tuple[str, ...] = ()
     """Further words of a header that do not change what its column holds."""
+    loose: tuple[str, ...] = ()
+    """Those of ``words`` that may stand above something else, too."""
+    plurals: tuple[str, ...] = ()
+    """Words of things that may be counted as well as measured."""
 
 
 @cache

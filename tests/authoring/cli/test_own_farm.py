@@ -173,6 +173,39 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     assert names <= {each.name for each in farm.rglob("*") if each.is_file()} - {"image_1.jpg", ""}
 
 
+def test_the_plan_that_is_printed_says_what_is_taken_and_what_is_right(farm: Path):
+    rows = "".join(f"leaf_{n}.jpg,{n},{n},{n / 2}\n" for n in range(1, 11))
+    (farm / "t.csv").write_text(f"photo,Spots,Number of trees,Severity (%)\n{rows}")
+    done = _build(farm, "--set=Severity (%).abs_tol=0.5", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert 'column "Spots" is read as the number of spots in the photo, and may mean' in done.stdout
+    assert "--set 'Spots.ask=WHAT' (nothing, leaves, severity," in done.stdout
+    assert 'column "Number of trees" is read as' not in done.stdout
+    plan = done.stdout.partition("asking: Spots")[2].splitlines()
+    assert plan[1] == (
+        "  right: within 1, or within 10 % of the true value, whichever is more (the table has 1 to 10)"
+    )
+    assert "  right: within 0.5 percentage points (the table has 0.5 to 5 %)" in plan
+    assert "--set 'Spots.abs_tol=NUMBER'" in done.stdout
+    said = _build(farm, "--set=Spots.ask=count", table="t.csv", out="again")
+    assert 'column "Spots" is read as' not in said.stdout, "its owner has said it"
+
+
+def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Path):
+    """More questions do not help where all answers are one, or where a yes stands alone in its group."""
+    for number in range(1, 11):
+        _leaf(number, number / 20).save(farm / "photos" / f"leaf_{number}.jpg")
+    rows = "".join(
+        f"leaf_{n}.jpg,plot {n},{n % 2},{'yes' if n % 2 else 'no'},bean rust,{n}\n"
+        for n in range(1, 11)
+    )
+    (farm / "t.csv").write_text(f"photo,block,device,diseased,Disease,Number of apples\n{rows}")
+    done = _build(farm, "--set=block.ask=slice", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert "no other photo has its block and device: --set 'block.ask=nothing'" in done.stdout
+    assert "all its photos have the same answer: add photos with other answers" in done.stdout
+
+
 def test_the_plan_decides_on_the_second_run(farm: Path):
     assert _build(farm).exit_code == 0, "nothing in the table is unclear"
     plan = farm / "answers.plan.toml"
