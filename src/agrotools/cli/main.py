@@ -67,6 +67,9 @@ _COMMANDS = {
             f"{_HERE}.doctor:doctor",
             "Check the installation, the sandbox, plug-ins, or an endpoint.",
         ),
+        "docs": CommandEntry(
+            f"{_HERE}.docs:docs", "Print a page of the documentation, e.g. docs glossary."
+        ),
     },
 }
 """Commands of the engine by the group of the help that they stand in, groups in their order."""
@@ -99,6 +102,10 @@ ELSEWHERE = {
     "probe": "doctor --model",
     "mcp": "serve",
     "run": "eval",
+    "next": "eval",  # its screen ends in what to run next
+    "help": "docs",
+    "glossary": "docs glossary",
+    "terms": "docs glossary",
 }
 """Other words for a command, which the error for an unknown command names."""
 

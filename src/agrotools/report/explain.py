@@ -42,7 +42,13 @@ from agrotools.report.layout import (
 )
 from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
-from agrotools.scoring.attribution import ARGUMENTS, PLANNING, ordered_parts, part_meaning
+from agrotools.scoring.attribution import (
+    ARGUMENTS,
+    PLANNING,
+    ordered_parts,
+    part_label,
+    part_meaning,
+)
 from agrotools.scoring.judging.judgements import Judgement
 from agrotools.scoring.lost_points import Shares
 from agrotools.scoring.matching import reference_places
@@ -113,7 +119,8 @@ def _loss_text(shares: Shares) -> str:
     """Return a line for each part that lost points of a record."""
     points = {part: 100 * float(shares[part]) for part in ordered_parts(shares)}
     return "\n".join(
-        f"{part} {lost:.1f} points: {part_meaning(part)}" for part, lost in points.items()
+        f"{part_label(part)} {lost:.1f} points: {part_meaning(part)}"
+        for part, lost in points.items()
     )
 
 
