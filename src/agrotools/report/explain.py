@@ -45,12 +45,13 @@ from agrotools.report.trace import agreements, predicted_steps, step_blocks, tak
 from agrotools.scoring.attribution import (
     ARGUMENTS,
     PLANNING,
+    TOOL,
     ordered_parts,
     part_label,
     part_meaning,
 )
 from agrotools.scoring.judging.judgements import Judgement
-from agrotools.scoring.lost_points import Shares
+from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FALSE_REFUSAL, METRICS, scores_sample
 
@@ -97,6 +98,8 @@ def explain(
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if shares:
         parts.append(block("lost by", _loss_text(shares), "yellow"))
+        if wrong := first_wrong_step(record, scores, largest_part(shares)):
+            parts.append(block("first error", harmless(wrong), "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -481,8 +484,8 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     sample, trajectory = record.sample, record.trajectory
     if wrong := _wrong_step(record, rows):
         return wrong
-    if part in (PLANNING, ARGUMENTS) and (wrong := _wrong_call(record)):
-        return wrong
+    if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
+        return found[1]
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
         return "refused"
     if not sample.answerable and trajectory is not None and trajectory.answer is not None:
@@ -495,6 +498,26 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
             why = reason_text(slots[row.slot], row.value, row.reading)
             return f"{row.slot}: {why or value_text(row.reading.get('rule'))}"
     return ""
+
+
+def first_wrong_step(record: Record, rows: Sequence[Score], part: str) -> str:
+    """Return the first step that cost points, with its number, and what is wrong with it.
+
+    ``part`` is the one that lost most. Where calls and results are right, the step is the answer.
+    """
+    trajectory = record.trajectory
+    if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
+        number, wrong = found
+        return f"reference step {number}: {wrong}"
+    if trajectory is not None and trajectory.answer is None:
+        return f"no answer ({trajectory.termination})"
+    reason = lost_reason(record, rows, part)
+    if part.startswith(TOOL) and trajectory is not None:
+        tools = part.removeprefix(TOOL).split("+")
+        for number, step in enumerate(trajectory.steps, start=1):
+            if step.call is not None and step.call.tool in tools:
+                return f"step {number}, {step.call.tool}: {reason}"
+    return reason
 
 
 def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
@@ -510,24 +533,24 @@ def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
     return ""
 
 
-def _wrong_call(record: Record) -> str:
-    """Return the first call of the reference that is missing, or its first wrong argument; empty if there is none."""
+def _wrong_call(record: Record) -> tuple[int, str] | None:
+    """Return the number of the first reference step that is missing or has a wrong argument, and what is wrong."""
     trajectory, reference = record.trajectory, record.sample.reference
     if trajectory is None or reference is None:
-        return ""
+        return None
     calls = [step.call for step in trajectory.steps if step.call]
     matches = reference_places(record)
     for at, step in enumerate(reference.steps):
         if at not in matches:
-            return f"no call of {step.tool}"
+            return at + 1, f"no call of {step.tool}"
         compared = agreements(calls[matches.index(at)], step, record.sample)
         if wrong := [each for each in compared if each.mark == WRONG]:
             # An expression is wrong by the values of its variables, too.
             differing = [each for each in [*wrong, *compared] if each.predicted != each.reference]
             shown = differing[0] if differing else wrong[0]
             predicted, expected = _short_argument(shown.predicted), _short_argument(shown.reference)
-            return f"{step.tool}: {shown.name} {predicted}, reference {expected}"
-    return ""
+            return at + 1, f"{step.tool}: {shown.name} {predicted}, reference {expected}"
+    return None
 
 
 def _short_argument(text: str) -> str:
