@@ -226,7 +226,7 @@ def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
     records.sort(key=lambda each: (each["score"] is None, each["score"], each["id"]))
     has_several_modes = len({each["mode"] for each in records}) > 1
     columns = ["score", TableColumn(("lost by",), "words"), TableColumn(("first error",), "words")]
-    table = new_table(f"{count_text(len(records), 'record')}, the worst first", columns)
+    table = new_table(f"{count_text(len(records), 'record')}, worst first", columns)
     table.columns[0] = TableColumn(kind="id")
     for each in records[:_LISTED]:
         name = f"{each['id']}, {each['mode']}" if has_several_modes else each["id"]

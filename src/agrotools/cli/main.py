@@ -274,9 +274,14 @@ SETTINGS: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 
+_ABOUT = (
+    "How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools. "
+    "Begin with: agrotools eval (offline, one or two minutes)."
+)
+
 app = typer.Typer(
     name="agrotools",
-    help="How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools.",
+    help=_ABOUT,
     no_args_is_help=True,
     cls=LazyCommands,
     **SETTINGS,
@@ -291,7 +296,7 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_ABOUT)
 def options(
     version: Annotated[
         bool,
@@ -300,7 +305,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools."""
+    """Declare the options of the command itself."""
 
 
 def main() -> None:

@@ -380,7 +380,7 @@ _FACTORS = {
 
 
 _UNREAD = {
-    "refused": "every value is unknown, which refuses the question",
+    "refused": "every value is unknown, which counts as a refusal",
     "no form": "the answer does not give all values in the form",
     "unknown": "the value is unknown",
     "not a number": "the value is not a number",

@@ -249,7 +249,7 @@ def _size_text(shown: Screen, measure: Measure | None) -> str:
         size = f"{count_text(n_samples, 'question')}, {estimate.n} scored"
     else:
         size = count_text(n_samples, "question")
-    return f": {size}{', a first look (--quick)' if summary.quick else ''}"
+    return f": {size}{', the quick part (--quick)' if summary.quick else ''}"
 
 
 def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
@@ -307,8 +307,8 @@ def _lost_text(name: str, lost: Attribution) -> str:
             texts.append(f"{CAUSES[part].label} {value:.0f}{tools}")
     if not texts:
         return ""
-    n_points = sum(by_part.values())
-    return f"Where the {n_points:.0f} lost points of {name} went: {', '.join(texts)}."
+    points = count_text(round(sum(by_part.values())), "point")
+    return f"Where {name} lost {points}: {', '.join(texts)}."
 
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
@@ -343,7 +343,7 @@ def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
     n = max(each.n for each in estimates)
     questions = count_text(n, "question")
     if least := detectable_points(estimates, out_of):
-        return f"{questions} show only differences over about {least} points."
+        return f"{questions} can only show differences of over {least} points."
     return f"{questions} are too few to rank models."
 
 
@@ -380,7 +380,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     """Yield sentences on policies that are given the reference, and on agents that were not isolated."""
     roles = {rung.role for rung in ladder}
     if "planner" in roles and "model" not in roles:
-        yield "planner is a simple copying agent, to show what you will see."
+        yield "planner, a simple copying agent, stands in for your model."
     models = {*(summary.model for summary in shown.summaries), *shown.references.scored}
     shown_baselines = {f"baseline:{rung.name}" for rung in ladder}
     given = [model for model in (PLANNER, CEILING) if model in models & shown_baselines]
