@@ -65,7 +65,9 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import Completion, ContentPart, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
+from agrotools.report.score_text import score_text
 from agrotools.scoring.aggregate import RunAggregator, score_record
+from agrotools.scoring.lost_points import lost_shares
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import refused
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
@@ -309,6 +311,7 @@ def final_answer_score() -> Scorer:
         return Score(
             value=value,
             answer=trajectory.steps[-1].text if trajectory.steps else "",
+            explanation=score_text(record, rows, lost_shares(record, rows)),
             metadata=metadata,
         )
 

@@ -77,6 +77,10 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
         "high": expected.interval.upper,
     }
     assert 0.2 < expected.value < 0.9, "the replies are odd, and some are right"
+    scores = [score for sample in log.samples for score in sample.scores.values()]
+    assert all(score.explanation.startswith("Expected: ") for score in scores)
+    assert any("No points lost." in score.explanation for score in scores)
+    assert any("Points lost by unreadable answers" in score.explanation for score in scores)
     tools = {
         event.function for sample in log.samples for event in sample.events if event.event == "tool"
     }

@@ -41,7 +41,7 @@ from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator, score_record
-from agrotools.scoring.attribution import part_meaning
+from agrotools.scoring.attribution import TOOL, part_label, part_meaning
 from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.contracts import ErrorSource
 from agrotools.scoring.error_classes import CLASSES
@@ -341,6 +341,13 @@ def difference_rows(comparison: RunComparison, mode: str) -> Iterator[Row]:
                 yield "cause", cause, estimate
 
 
+def _row_label(kind: str, name: str) -> str:
+    """Return what a table calls a row: a metric and a cause by name alone."""
+    if kind == "cause":
+        return part_label(name)
+    return f"task {name}" if kind == "task" else name
+
+
 def is_held(comparison: RunComparison, mode: str, difference: Estimate) -> bool:
     """Return False for a difference of a mode in which scores are missing, unless the headline holds without them."""
     missing = comparison.missing.get(mode)
@@ -374,7 +381,7 @@ def _rows_table(
     else:
         table = new_table("", ("difference", "95 % interval", "n"), first=24)
     for kind, name, estimate in rows:
-        label = name if kind == "metric" else f"{kind} {name}"
+        label = _row_label(kind, name)
         if details and kind != "metric":
             label = f"  {label}"
         if estimate.differs() and is_held(comparison, mode, estimate):
@@ -405,7 +412,7 @@ def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> ReportTable
             flip.sample,
             percent(flip.first),
             percent(flip.second),
-            flip.cause or DASH,
+            part_label(flip.cause) if flip.cause else DASH,
             _short_reason(flip.reason, details),
         )
     return table
@@ -428,15 +435,17 @@ def _legend(comparison: RunComparison) -> Iterator[str]:
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others}). "
-        "*: below 0.05. Intervals are not adjusted. Terms: docs/glossary.md."
+        "*: below 0.05. Intervals are not adjusted. Terms: agrotools docs glossary."
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield (
-            f"cause: if positive, {comparison.second} loses fewer points to this cause. The causes add up to the "
+            f"Causes: if positive, {comparison.second} loses fewer points to this cause. The causes add up to the "
             "difference."
         )
-        yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
+        # The parts of all tools have one meaning, which stands once.
+        kinds = dict.fromkeys(TOOL if cause.startswith(TOOL) else cause for cause in causes)
+        yield "; ".join(f"{part_label(kind)}: {part_meaning(kind)}" for kind in kinds) + "."
 
 
 def with_reasons(comparison: RunComparison, runs: tuple[Path, Path], most: int) -> RunComparison:

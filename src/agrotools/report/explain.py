@@ -42,9 +42,16 @@ from agrotools.report.layout import (
 )
 from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
-from agrotools.scoring.attribution import ARGUMENTS, PLANNING, ordered_parts, part_meaning
+from agrotools.scoring.attribution import (
+    ARGUMENTS,
+    PLANNING,
+    TOOL,
+    ordered_parts,
+    part_label,
+    part_meaning,
+)
 from agrotools.scoring.judging.judgements import Judgement
-from agrotools.scoring.lost_points import Shares
+from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FALSE_REFUSAL, METRICS, scores_sample
 
@@ -91,6 +98,8 @@ def explain(
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if shares:
         parts.append(block("lost by", _loss_text(shares), "yellow"))
+        if wrong := first_wrong_step(record, scores, largest_part(shares)):
+            parts.append(block("first error", harmless(wrong), "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -113,7 +122,8 @@ def _loss_text(shares: Shares) -> str:
     """Return a line for each part that lost points of a record."""
     points = {part: 100 * float(shares[part]) for part in ordered_parts(shares)}
     return "\n".join(
-        f"{part} {lost:.1f} points: {part_meaning(part)}" for part, lost in points.items()
+        f"{part_label(part)} {lost:.1f} points: {part_meaning(part)}"
+        for part, lost in points.items()
     )
 
 
@@ -370,7 +380,7 @@ _FACTORS = {
 
 
 _UNREAD = {
-    "refused": "every value is unknown, which refuses the question",
+    "refused": "every value is unknown, which counts as a refusal",
     "no form": "the answer does not give all values in the form",
     "unknown": "the value is unknown",
     "not a number": "the value is not a number",
@@ -474,8 +484,8 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     sample, trajectory = record.sample, record.trajectory
     if wrong := _wrong_step(record, rows):
         return wrong
-    if part in (PLANNING, ARGUMENTS) and (wrong := _wrong_call(record)):
-        return wrong
+    if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
+        return found[1]
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
         return "refused"
     if not sample.answerable and trajectory is not None and trajectory.answer is not None:
@@ -488,6 +498,26 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
             why = reason_text(slots[row.slot], row.value, row.reading)
             return f"{row.slot}: {why or value_text(row.reading.get('rule'))}"
     return ""
+
+
+def first_wrong_step(record: Record, rows: Sequence[Score], part: str) -> str:
+    """Return the first step that cost points, with its number, and what is wrong with it.
+
+    ``part`` is the one that lost most. Where calls and results are right, the step is the answer.
+    """
+    trajectory = record.trajectory
+    if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
+        number, wrong = found
+        return f"reference step {number}: {wrong}"
+    if trajectory is not None and trajectory.answer is None:
+        return f"no answer ({trajectory.termination})"
+    reason = lost_reason(record, rows, part)
+    if part.startswith(TOOL) and trajectory is not None:
+        tools = part.removeprefix(TOOL).split("+")
+        for number, step in enumerate(trajectory.steps, start=1):
+            if step.call is not None and step.call.tool in tools:
+                return f"step {number}, {step.call.tool}: {reason}"
+    return reason
 
 
 def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
@@ -503,24 +533,24 @@ def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
     return ""
 
 
-def _wrong_call(record: Record) -> str:
-    """Return the first call of the reference that is missing, or its first wrong argument; empty if there is none."""
+def _wrong_call(record: Record) -> tuple[int, str] | None:
+    """Return the number of the first reference step that is missing or has a wrong argument, and what is wrong."""
     trajectory, reference = record.trajectory, record.sample.reference
     if trajectory is None or reference is None:
-        return ""
+        return None
     calls = [step.call for step in trajectory.steps if step.call]
     matches = reference_places(record)
     for at, step in enumerate(reference.steps):
         if at not in matches:
-            return f"no call of {step.tool}"
+            return at + 1, f"no call of {step.tool}"
         compared = agreements(calls[matches.index(at)], step, record.sample)
         if wrong := [each for each in compared if each.mark == WRONG]:
             # An expression is wrong by the values of its variables, too.
             differing = [each for each in [*wrong, *compared] if each.predicted != each.reference]
             shown = differing[0] if differing else wrong[0]
             predicted, expected = _short_argument(shown.predicted), _short_argument(shown.reference)
-            return f"{step.tool}: {shown.name} {predicted}, reference {expected}"
-    return ""
+            return at + 1, f"{step.tool}: {shown.name} {predicted}, reference {expected}"
+    return None
 
 
 def _short_argument(text: str) -> str:

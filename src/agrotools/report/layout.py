@@ -468,7 +468,7 @@ def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
 SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
 PRIVILEGED_NOTE = "privileged: sees reference solutions; a yardstick, not a result."
 UNSEALED_NOTE = (
-    "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
+    "unsealed: this agent was not isolated and could have read the answers (agrotools docs agents)."
 )
 
 

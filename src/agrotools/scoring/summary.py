@@ -422,7 +422,7 @@ class Flip(FrozenModel):
     """Sample that two runs score differently; the scores are means over epochs, in [-1, 1].
 
     ``cause`` is the main cause of the points that the run with the lower score lost
-    (:data:`agrotools.scoring.attribution.MEANINGS`), ``reason`` that score in one line; both may be empty.
+    (:data:`agrotools.scoring.attribution.CAUSES`), ``reason`` that score in one line; both may be empty.
     """
 
     sample: str
