@@ -44,7 +44,7 @@ def _facts(described: Description) -> ReportTable:
         ),
     }
     if "paired" in described.detectable:
-        # Runs are compared on the same samples: the figure without pairing, in the JSON, is of no use here.
+        # Runs are compared on the same samples: the figure without pairing is only in the JSON.
         paired = whole_points(described.detectable["paired"])
         facts["points by which two runs near 50 must differ for compare to show it"] = paired
     facts |= {
