@@ -248,9 +248,9 @@ def more_samples(difference: Estimate) -> int | None:
     """Return about how many more samples would show a difference of this size (80 % power), to two digits.
 
     None if the difference is shown, or is too small for 100,000 samples."""
-    if difference.detectable is None or difference.differs() or not difference.value:
+    if difference.growth is None or difference.differs():
         return None
-    more = difference.n * ((difference.detectable / difference.value) ** 2 - 1)
+    more = difference.n * (difference.growth - 1)
     return int(float(f"{more:.1e}")) if 1 <= more < 100_000 else None
 
 

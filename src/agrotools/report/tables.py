@@ -176,7 +176,7 @@ def _reach_text(estimate: Estimate, of_what: str) -> str:
     if estimate.detectable is None:
         return text
     least = whole_points(estimate.detectable)
-    return f"{text}, and two models are told apart from {least} points on (power 80 %)"
+    return f"{text}; unpaired, two models like this one are told apart from {least} points on (power 80 %)"
 
 
 SHARD = (
@@ -187,8 +187,8 @@ _WEIGHTED = {
     "samples": "scores are weighted means: the benchmark gives each of its questions a weight",
 }
 _QUICK = (
-    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models: run the whole "
-    "benchmark"
+    "quick part: a small, fixed selection of the questions for a first look. It is too small to rank models: agrotools "
+    "eval BENCHMARK, without --quick, runs all questions"
 )
 
 

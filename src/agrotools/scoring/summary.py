@@ -495,8 +495,8 @@ class RunComparison(FrozenModel):
 
 def orientation_text(first: str, second: str) -> str:
     """Return the sentence that says what the sign of the differences of two runs means."""
-    meaning = f"a positive number is in favour of {second}"
-    return f"Differences are {second} minus {first}: {meaning}."
+    meaning = f"+ is in favour of {second}, - in favour of {first}"
+    return f"Every difference is {second} minus {first}: {meaning}."
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------

@@ -82,8 +82,9 @@ def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(
     lines = (run / "records.jsonl").read_bytes()
     again = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
     assert (run / "records.jsonl").read_bytes() == lines
-    assert "already done" in again.stderr
-    agrotools("eval", small_benchmark, "-m", "baseline:prior", cwd=tmp_path)
+    assert "were recorded earlier and are reused" in again.stderr
+    grown_run = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--json", cwd=tmp_path)
+    assert [each["reused_answers"] for each in json.loads(grown_run.stdout)] == [lines.count(b"\n")]
     grown = (run / "records.jsonl").read_bytes()
     assert grown.startswith(lines)
     keys = [

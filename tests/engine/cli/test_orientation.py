@@ -41,9 +41,8 @@ def test_every_difference_is_the_second_run_minus_the_first(runs):
     for first, second, sign in ((old, new, 1), (new, old, -1)):
         shown = run_command("compare", first, second).stdout
         assert shown.startswith(f"{new} is better: 75.0 points (")
-        words = (
-            f"Differences are {second} minus {first}: a positive number is in favour of {second}"
-        )
+        meaning = f"+ is in favour of {second}, - in favour of {first}."
+        words = f"Every difference is {second} minus {first}: {meaning}"
         assert words in " ".join(shown.split())
         rows = [line for line in shown.splitlines() if line.strip().startswith(("cause", "task"))]
         assert rows
@@ -108,7 +107,10 @@ def test_a_table_of_scores_has_the_signs_of_runs(tmp_path):
         assert value == pytest.approx(-0.5 if at_ else 0.5)
         shown = run_command("compare", file).stdout
         assert shown.startswith("B is better: 50.0 points (")
-        assert f"Differences are {order[1]} minus {order[0]}: a positive number" in shown
+        assert (
+            f"Every difference is {order[1]} minus {order[0]}: + is in favour of {order[1]}"
+            in shown
+        )
 
 
 def test_the_order_of_records_changes_no_digit(tmp_path):
