@@ -574,17 +574,20 @@ def test_the_build_names_the_slip_that_explains_most(
 
 
 @pytest.mark.parametrize(
-    ("value", "others", "n_samples", "says"),
+    ("value", "others", "pairs", "reached", "says"),
     [
-        (0.5, (), 3, "of 0"),
-        (50.0, (20.0,), 10, "are reached"),
-        (50.0, (20.0,), 3, "those of others"),
+        (0.5, (), False, 0, "of 0"),
+        (50.0, (20.0,), False, 10, "has its 10 questions"),
+        (50.0, (20.0,), True, 0, "those of other photos"),
         # More questions would not help: the tolerance is the reason.
-        (50.0, (51.0,), 10, "those of others"),
+        (50.0, (51.0,), True, 10, "those of other photos"),
+        # Photos that are never compared may have like values.
+        (50.0, (51.0,), False, 10, "has its 10 questions"),
+        (3.0, (), False, 0, "less than twice the tolerance"),
     ],
 )
-def test_a_photo_without_a_question_has_one_reason(value, others, n_samples, says):
+def test_a_photo_without_a_question_has_one_reason(value, others, pairs, reached, says):
     column = Column(column="s", ask="severity", unit="%")
-    plan = Plan(name="x", images_column="photo", samples=10, columns=(column,))
-    reason, _ = _why_unused(value, others, plan, "s", n_samples)
+    plan = Plan(name="x", images_column="photo", samples=10, pairs=pairs, columns=(column,))
+    reason, _ = _why_unused(value, others, plan, "s", reached)
     assert says in reason

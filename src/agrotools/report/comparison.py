@@ -65,6 +65,8 @@ SCREEN_LINES = 24
 """Most lines of the comparison of two runs without details."""
 _MOST_CAUSES = 4
 """Most causes that are shown without details, and fewest tasks, however little room is left."""
+_BETTER = " is better: "
+"""What follows the name of the better run in a verdict."""
 _TABLE_LINES = 5
 """Lines of the screen that are kept for what is neither a verdict, nor a row, nor a sample."""
 
@@ -103,7 +105,12 @@ def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool)
     lines: list[Paragraph] = []
     for mode in modes:
         lines += _verdict_lines(comparison, mode, details or mode == modes[0])
-    lines.append(Paragraph(comparison.orientation, ""))
+    orientation = comparison.orientation
+    tested = [mode for mode in modes if mode in comparison.headline]
+    if any(_BETTER in headline_verdict(comparison, mode) for mode in tested):
+        # A verdict counts from the worse run to the better one, whichever is the second.
+        orientation = orientation.replace("Every difference", "Every other difference", 1)
+    lines.append(Paragraph(orientation, ""))
     if marks := _marks(comparison):
         lines.append(Paragraph(", ".join(marks)))
     return lines
@@ -177,7 +184,7 @@ def verdict_text(
         if value <= 0:
             better, low, high = names[0], -interval.upper, -interval.lower
         ends = f"{percent(low)} to {percent(high)}"
-        return f"{better} is better: {percent(abs(value))} points ({ends})"
+        return f"{better}{_BETTER}{percent(abs(value))} points ({ends})"
     verdict = "no difference shown"
     if difference.differs():
         verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the second run"
@@ -286,7 +293,8 @@ def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterat
     if detectable := detectable_points([estimate]):
         yield f"detectable difference {detectable} points"
     if is_tested and (more := more_samples(estimate)):
-        yield f"about {more} more samples needed to show a difference of this size"
+        observed = percent(abs(estimate.value))
+        yield f"about {more} more samples needed to show a difference of {observed} points"
 
 
 def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:

@@ -339,11 +339,15 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
 
 
 def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
-    """Return which differences so few questions can show."""
+    """Return about which difference of two models so few questions find, as ``detectable`` is defined elsewhere."""
     n = max(each.n for each in estimates)
     questions = count_text(n, "question")
     if least := detectable_points(estimates, out_of):
-        return f"{questions} can only show differences of over {least} points."
+        # The scores of another model are not known yet, so that what pairing gains cannot be counted.
+        return (
+            f"With {questions}, a difference of about {least} points is found in 4 of 5 cases; "
+            "less is enough if models fail on the same questions."
+        )
     return f"{questions} are too few to rank models."
 
 

@@ -480,7 +480,7 @@ def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Itera
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return the notes to the tables: units, excluded samples and invalid records."""
     lines = [
-        "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
+        "Values in percent with 95 % intervals below, over clusters of samples that share a file "
         f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters), grey in parts under 5."
     ]
     lines += open_text_notes(summaries)

@@ -48,9 +48,7 @@ CAUSES = {
     TOOL: Cause("tool errors", "tool and truth disagree; either may be wrong"),
     READING: Cause("misread results", "results right, answer wrong"),
     FORM: Cause("unreadable answers", "the answer cannot be read from its form"),
-    ANSWER: Cause(
-        "wrong answers", "no call explains it: no calls were asked for, or both runs made the same"
-    ),
+    ANSWER: Cause("wrong answers", "no call explains it"),
 }
 """Parts in the order of a sample, as every screen, page and document names them."""
 AT_LIMIT = ("max_steps", "context", "timeout")

@@ -80,9 +80,15 @@ def build_from_table(
     # Before open questions end the command, so that it is known what the decided columns ask.
     _print_plan(plan, seen)
     readings.settle()
+    name_of_folder = name_of_benchmark(out.name)
+    if stored is not None and stored.name == plan.name != name_of_folder:
+        typer.echo(
+            f"name: the benchmark is named {plan.name}, as {plan_path.name} says; "
+            f"--set name={name_of_folder} names it as its folder"
+        )
     built = build_from_photos(seen, plan, out, progress, others)
     # A plan is kept once its benchmark is there, and never replaces that of another benchmark.
-    if stored is not None and plan != stored and stored.name != name_of_benchmark(out.name):
+    if stored is not None and plan != stored and stored.name != name_of_folder:
         typer.echo(
             f"plan: {plan_path} is the plan of {stored.name} and was not changed; "
             f"--plan NAME{PLAN_ENDING} keeps these answers"

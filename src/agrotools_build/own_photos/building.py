@@ -164,7 +164,6 @@ def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
 _MOST_WARNED = 8
-_UNUSED = "is in no question of this column"
 _MOST_REASONS = 3
 """Reasons for left out rows that an error repeats: the most frequent ones."""
 
@@ -204,6 +203,8 @@ def build_from_photos(
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
+    n_photos = len({matched.image for matched in seen.matched})
+    n_questions = plan.most_questions(n_photos)
     skipped, columns = seen.skipped, list[Column]()
     for column in plan.columns:
         # Rows with unknown names are left out below: they need no answer.
@@ -223,8 +224,12 @@ def build_from_photos(
     values = {column: answers for column, (answers, _) in agreed.items()}
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         originals = Originals(Path(scratch))
-        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
-        part = _part(columns, part_of, plan, originals, skipped)
+        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, n_questions, progress)
+        used = dict[str, int]()
+        unused = partial(
+            _count_used, part_of=part_of, plan=plan, most=n_questions, skipped=skipped, used=used
+        )
+        part = _part(columns, part_of, plan, originals, skipped, n_questions, unused)
         paired = None
         if strangers is not None:
             column = _column_for_strangers(columns, part_of)
@@ -247,31 +252,7 @@ def build_from_photos(
                 raise
             why = f"{error.message}; left out: {'; '.join(left_out)}"
             raise BenchmarkError(why, hint=error.advice) from error
-    samples, used = load_folder(out).samples, dict[str, int]()
-    for column, pictured in part_of.items():
-        of_column = (
-            sample
-            for sample in samples
-            if sample.metadata["column"] == column and sample.answerable
-        )
-        shown = {str(file.sha256) for sample in of_column for file in sample.files}
-        used[column] = len(shown)
-        names = {str(each.file.sha256): each.name for each in pictured}
-        values = {str(each.file.sha256): each.value for each in pictured}
-        groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
-        for digest in sorted(names.keys() - shown):
-            others = [value for other, value in values.items() if other != digest]
-            reason, hint = _why_unused(values[digest], others, plan, column, len(samples))
-            is_alone = [*groups.values()].count(groups[digest]) == 1
-            if is_alone and isinstance(values[digest], bool):
-                # A yes or no is asked about several photos, and more questions would not help.
-                reason = f"{_UNUSED}: no other photo has its {' and '.join(groups[digest])}"
-                finest = _finest(groups.values())
-                hint = f"--set '{finest}.ask=nothing' does not keep these photos apart"
-            elif not shown and len({*values.values()}) == 1:
-                reason = f"{_UNUSED}: all its photos have the same answer"
-                hint = "add photos with other answers"
-            skipped.add(column, reason, hint, example=names[digest])
+    samples = load_folder(out).samples
     warnings, checks = (
         _unknown_names(columns, part_of),
         compare_with_tool(samples, columns, part_of),
@@ -289,6 +270,46 @@ def build_from_photos(
     )
 
 
+def _count_used(
+    samples: Sequence[Sample],
+    *,
+    part_of: Mapping[str, list[Pictured]],
+    plan: Plan,
+    most: int,
+    skipped: SkippedRows,
+    used: dict[str, int],
+) -> None:
+    """Write into ``used`` how many photos of each column the samples ask about, and why not others into ``skipped``.
+
+    ``most``: largest number of questions.
+    """
+    reached = most if len(samples) >= most else 0
+    for column, pictured in part_of.items():
+        of_column = (
+            sample
+            for sample in samples
+            if sample.metadata["column"] == column and sample.answerable
+        )
+        shown = {str(file.sha256) for sample in of_column for file in sample.files}
+        used[column] = len(shown)
+        names = {str(each.file.sha256): each.name for each in pictured}
+        values = {str(each.file.sha256): each.value for each in pictured}
+        groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
+        for digest in sorted(names.keys() - shown):
+            others = [value for other, value in values.items() if other != digest]
+            reason, hint = _why_unused(values[digest], others, plan, column, reached)
+            is_alone = [*groups.values()].count(groups[digest]) == 1
+            if is_alone and isinstance(values[digest], bool):
+                # A yes or no is asked about several photos, and more questions would not help.
+                reason = f"no other photo has the same {' and '.join(groups[digest])}"
+                finest = _finest(groups.values())
+                hint = f"--set '{finest}.ask=nothing' does not keep these photos apart"
+            elif not shown and len({*values.values()}) == 1:
+                reason = "all its photos have the same answer"
+                hint = "add photos with other answers"
+            skipped.add_photo(column, reason, hint, names[digest])
+
+
 def _finest(groups: Collection[Mapping[str, str]]) -> str:
     """Return the column of groups with the most different values."""
     names = [*dict.fromkeys(name for each in groups for name in each)]
@@ -296,35 +317,43 @@ def _finest(groups: Collection[Mapping[str, str]]) -> str:
 
 
 def _why_unused(
-    value: Value, others: Sequence[Value], plan: Plan, name: str, n_samples: int
+    value: Value, others: Sequence[Value], plan: Plan, name: str, reached: int
 ) -> tuple[str, str]:
     """Return why a photo is in no question of a column, and what would change it.
 
-    ``others``: values of the other photos in this column.
+    ``others``: values of the other photos in this column; ``reached``: the largest number of questions, if there are so
+    many; else 0.
     """
     column = plan.column(name)
-    what = _UNUSED
     number = _number(value)
-    too_near = (
-        f"{what}: its value is too near those of others",
-        f"--set '{name}.abs_tol=NUMBER' with a smaller number",
-    )
+    smaller = f"--set '{name}.abs_tol=NUMBER' with a smaller number"
+    twice = 0.0
     if column is not None and number is not None:
         measure = measures()[column.ask]
         tolerance = tolerance_of(column, measure)[0]
+        near = difference_text(f"{tolerance:g}", measure.unit)
         if abs(number) <= tolerance:
-            return (
-                f"{what}: its value is within {difference_text(f'{tolerance:g}', measure.unit)} of 0",
-                f"--set '{name}.abs_tol=NUMBER' with a smaller number",
-            )
+            return f"the value is within {near} of 0, so an answer of 0 would be right", smaller
+        twice = 2 * tolerance
         numbers = [each for each in map(_number, others) if each is not None]
-        if any(abs(number - each) <= tolerance for each in numbers):
-            return too_near  # more questions would not help
-    if n_samples >= plan.samples:
-        return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
-    if number is not None:
-        return too_near
-    return f"{what}: too few photos can be compared with it", "add photos with other answers"
+        if plan.pairs and any(abs(number - each) <= tolerance for each in numbers):
+            # More questions would not help.
+            return _TOO_NEAR, smaller
+    if reached:
+        return (
+            f"the benchmark has its {reached} questions",
+            f"--set samples={2 * reached} asks more",
+        )
+    if number is None:
+        return "too few photos can be compared with it", "add photos with other answers"
+    if abs(number) < twice:
+        return "the value is less than twice the tolerance, so that it is easily guessed", smaller
+    if plan.pairs:
+        return _TOO_NEAR, smaller
+    return "all wordings of its questions are used", "--set pairs=true adds other questions"
+
+
+_TOO_NEAR = "the value is too near those of other photos to ask which of them has more"
 
 
 def _number(value: Value) -> float | None:
@@ -398,10 +427,11 @@ def _stored(
     columns: Sequence[Column],
     values: Mapping[str, Mapping[Path, Value]],
     originals: Originals,
+    n_questions: int,
     progress: Progress,
 ) -> tuple[dict[str, list[Pictured]], int]:
     """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
-    pictures = _select_pictures(values, plan.samples, seen.skipped)
+    pictures = _select_pictures(values, n_questions, seen.skipped)
     faults: dict[Path, ToolError | None] = {}
     for column in columns:
         for path in sorted(pictures & values[column.column].keys() - faults.keys()):
@@ -476,6 +506,8 @@ def _part(
     plan: Plan,
     originals: Originals,
     skipped: SkippedRows,
+    n_questions: int,
+    count_used: Callable[[Sequence[Sample]], None],
 ) -> Part:
     subjects, templates = [], []
     places: dict[str, int] = {}
@@ -508,10 +540,11 @@ def _part(
         ),
         subjects=subjects,
         questions=templates,
-        samples=plan.samples,
+        samples=n_questions,
         files=originals.files,
-        metadata={"dropped": [*skipped.lines()]},
-        described=partial(_described, columns=columns, part_of=part_of),
+        described=partial(
+            _described, columns=columns, part_of=part_of, skipped=skipped, count_used=count_used
+        ),
     )
 
 
@@ -520,10 +553,17 @@ def _described(
     *,
     columns: Sequence[Column],
     part_of: Mapping[str, list[Pictured]],
+    skipped: SkippedRows,
+    count_used: Callable[[Sequence[Sample]], None],
 ) -> dict[str, JsonValue]:
-    """Return what the header says about the finished samples: how often the tool agrees with the table."""
+    """Return what the header says about the finished samples: what they leave out, and how often the tool agrees with
+    the table."""
+    count_used(samples)
     checks = tool_checks(samples, columns, part_of)
-    return {METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks]}
+    return {
+        "dropped": [*skipped.lines()],
+        METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks],
+    }
 
 
 def _select_pictures(

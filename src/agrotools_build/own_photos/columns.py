@@ -108,13 +108,13 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
         note = "numbers of the rows, as pandas and R write them without a name"
         return ColumnReading(Column(column=header, ask=NOTHING), note)
     is_date = header.casefold() in _ALSO_DATES and all(map(_DATE_IN_CELL.match, texts))
-    if header.casefold() in Column.SLICES or is_date:
+    if header.casefold() in Column.SLICES or is_date or _names_place(header):
         note = f"groups of photos, {len(set(texts))} different"
         if _groups_none(header, seen):
             # Photos of different groups are never compared, and a score of one photo says nothing.
             left = Column(column=header, ask=NOTHING)
             return ColumnReading(left, f"{note}, each of one photo")
-        return ColumnReading(Column(column=header, ask="slice"), note)
+        return ColumnReading(Column(column=header, ask="slice"), f"{note}; scores by its values")
     kind = kind_of(texts, header)
     if kind == "number":
         return _read_numbers(header, texts, seen)
@@ -125,6 +125,15 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
     return ColumnReading(
         Column(column=header, ask=NOTHING), f"{_KINDS[None]}, no matching question type"
     )
+
+
+def _names_place(header: str) -> bool:
+    """Return True for a header that names a place, such as ``Field``, ``Plot No.`` or ``talhão``."""
+    named = {*words_of("names_it"), *words_of("may_name_it")}
+    words = [
+        word for word in re.sub(r"[\W_]+", " ", header.casefold()).split() if word not in named
+    ]
+    return " ".join(words) in words_of("group")
 
 
 def _groups_none(header: str, seen: DetectedTable) -> bool:

@@ -302,12 +302,6 @@ class Proposal(NamedTuple):
     loose: dict[str, str]
 
 
-QUESTIONS_A_PHOTO = 2
-"""Questions of a new plan per photo with a row; the owner may ask for more."""
-MOST_QUESTIONS = 100
-"""Largest number of questions of a new plan."""
-
-
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
     table, notes, loose = seen.table, dict[str, str](), dict[str, str]()
@@ -330,9 +324,6 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         name=name_of_benchmark(name),
         images_column=seen.images_column,
         languages=("zh",) if is_chinese else ("en",),
-        samples=min(
-            MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})
-        ),
         encoding=table.encoding,
         delimiter=table.delimiter,
         sheet=table.sheet,

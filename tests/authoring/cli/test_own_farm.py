@@ -79,9 +79,32 @@ def _build(farm: Path, *more: str, table: str = "answers.csv", out: str = "made"
 
 
 def _ask_for(farm: Path, samples: int) -> None:
-    """Change the number of samples in the plan, two per photo with a row."""
+    """Set the number of samples in the plan, which a new plan does not have."""
     plan = farm / "answers.plan.toml"
-    plan.write_text(plan.read_text().replace("samples = 22\n", f"samples = {samples}\n"))
+    text = plan.read_text()
+    assert "\nsamples = " not in text
+    plan.write_text(f"samples = {samples}\n{text}")
+
+
+def test_photos_whose_names_are_corrected_are_asked_about_by_the_same_plan(tmp_path: Path):
+    (tmp_path / "photos").mkdir()
+    for number in range(1, 7):
+        _leaf(number, number / 10).save(tmp_path / "photos" / f"leaf_{number}.jpg")
+    rows = [f"leaf_{n}.jpg,{10 * n} %,{'AB'[n % 2]}" for n in range(1, 7)]
+    wrong = [row.replace("leaf", "laef") for row in rows[3:]]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["photo,severity,Plot No.", *rows[:3], *wrong]))
+    first = _build(tmp_path, "--yes", table="t.csv")
+    assert first.exit_code == 0, first.output
+    assert "Plot No.: groups of photos, 2 different; scores by its values -> slice" in first.stdout
+    assert len(load_folder(tmp_path / "made").samples) == 6
+    table.write_text("\n".join(["photo,severity,Plot No.", *rows]))
+    second = _build(tmp_path, "--yes", table="t.csv", out="other")
+    assert second.exit_code == 0, second.output
+    assert (
+        "name: the benchmark is named made, as t.plan.toml says; --set name=other" in second.stdout
+    )
+    assert len(load_folder(tmp_path / "other").samples) == 12
 
 
 def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
@@ -202,7 +225,7 @@ def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Pa
     (farm / "t.csv").write_text(f"photo,block,device,diseased,Disease,Number of apples\n{rows}")
     done = _build(farm, "--set=block.ask=slice", table="t.csv")
     assert done.exit_code == 0, done.output
-    assert "no other photo has its block and device: --set 'block.ask=nothing'" in done.stdout
+    assert "no other photo has the same block and device: --set 'block.ask=nothing'" in done.stdout
     assert "all its photos have the same answer: add photos with other answers" in done.stdout
 
 
@@ -262,7 +285,7 @@ def test_chosen_photos_that_were_labelled_have_scores_by_slice(
         "\n".join([header.replace("answer", "severity %"), *filled]), "utf-8-sig"
     )
     done = _build(farm, "--yes", table="labels.csv")
-    assert "block: groups of photos, 2 different -> slice" in done.stdout
+    assert "block: groups of photos, 2 different; scores by its values -> slice" in done.stdout
     block_of = dict(row.split(",")[:2] for row in rows)
     blocks = {sha256_of_file(farm / "photos" / photo): block for photo, block in block_of.items()}
     samples = load_folder(farm / "made").samples
