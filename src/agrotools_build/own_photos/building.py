@@ -332,7 +332,8 @@ def _why_unused(
         measure = measures()[column.ask]
         tolerance = tolerance_of(column, measure)[0]
         near = difference_text(f"{tolerance:g}", measure.unit)
-        if abs(number) <= tolerance:
+        # With more questions, a small number may still be asked about beside a limit.
+        if abs(number) <= tolerance and not reached:
             return f"the value is within {near} of 0, so an answer of 0 would be right", smaller
         twice = 2 * tolerance
         numbers = [each for each in map(_number, others) if each is not None]
