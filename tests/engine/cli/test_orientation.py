@@ -9,6 +9,7 @@ import pytest
 
 import agrotools as at
 from agrotools.report.html import build_report
+from agrotools.scoring.attribution import CAUSES
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, right, write_run
 from support.report_page import read_report
@@ -44,7 +45,8 @@ def test_every_difference_is_the_second_run_minus_the_first(runs):
         meaning = f"+ is in favour of {second}, - in favour of {first}."
         words = f"Every difference is {second} minus {first}: {meaning}"
         assert words.replace("Every", "Every other") in " ".join(shown.split())
-        rows = [line for line in shown.splitlines() if line.strip().startswith(("cause", "task"))]
+        labels = ("task", *(cause.label for cause in CAUSES.values()))
+        rows = [line for line in shown.splitlines() if line.strip().startswith(labels)]
         assert rows
         assert all(number * sign > 0 for row in rows for number in signs(row)[:1])
 
