@@ -324,7 +324,8 @@ def slot_lines(
         submitted = shortened(harmless(str(reading["text"])), _LONGEST_SUBMITTED)
         yield LabelledText("submitted", submitted, "dim")
     if "rule" in reading:
-        yield LabelledText("rule", value_text(reading["rule"]), "dim")
+        rule = value_text(reading["rule"])
+        yield LabelledText("rule", _FACTS_RULE if rule.endswith(" x branch") else rule, "dim")
     if isinstance(reading.get("facts"), dict):
         yield from _fact_lines(reading)
     yield from _harm_lines(reading)
@@ -401,6 +402,13 @@ _FACTORS = {
     "branch_factor": "facts about the case that does not apply",
 }
 """Factors below 1 that reduce the score of open text, with their causes."""
+
+
+_FACTS_RULE = (
+    "facts stated minus contradicted, by weight, above the floor; reduced for facts about other subjects, "
+    "for more than 150 words, and for facts about the case that does not apply"
+)
+"""Rule of open text in words; stored scores hold it as the formula of ``docs/judges.md``."""
 
 
 _UNREAD = {

@@ -20,11 +20,6 @@ from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
 
 MOST_WORDS = 150
 """Number of words above which the score falls in proportion, so that facts are not hidden in a long text."""
-_RULE = (
-    "facts stated minus contradicted, by weight, above the floor; reduced for facts about other subjects, "
-    f"for more than {MOST_WORDS} words, and for facts about cases that do not apply"
-)
-"""The rule in words; ``docs/judges.md`` has the formula."""
 _MOST_CHARACTERS = 65_536
 _NEAR = 8
 """Largest distance in words between terms of a phrase, and one more for each term."""
@@ -209,7 +204,7 @@ def scored_facts(
         },
         "foreign": dict([*foreign.items()][:20]),
         "excluded": {fact.phrases[0]: one.said for fact, one in not_asked if one.said},
-        "rule": _RULE,
+        "rule": "facts stated - contradicted, by weight, above the floor, x precision x min(1, 150 / words) x branch",
         **{name: round(factor, 4) for name, factor in factors.items() if factor < 1},
     }
     return value * math.prod(factors.values()), reading
