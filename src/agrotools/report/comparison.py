@@ -15,9 +15,9 @@ from agrotools.core.texts import count_text
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
+    DRAWN_NOTE,
     FEW,
     PLAIN_WIDTH,
-    SYNTHETIC_NOTE,
     Notes,
     Paragraph,
     Part,
@@ -28,6 +28,7 @@ from agrotools.report.layout import (
     detectable_points,
     difference_cell,
     interval_text,
+    measure_text,
     new_table,
     p_text,
     percent,
@@ -95,7 +96,9 @@ def comparison_tables(
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
-        yield Paragraph("All rows and definitions: --details. More samples: --flips N.")
+        has_flips = any(comparison.flips.get(mode) for mode in modes)
+        more = " More samples: --flips N." if has_flips else ""
+        yield Paragraph(f"All rows and definitions: --details.{more}")
 
 
 def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool) -> list[Paragraph]:
@@ -122,7 +125,7 @@ def _marks(comparison: RunComparison) -> list[str]:
     if comparison.quick:
         marks.append("quick part")
     if comparison.synthetic:
-        marks.append(SYNTHETIC_NOTE)
+        marks.append(DRAWN_NOTE)
     if comparison.privileged:
         are = "is" if len(comparison.privileged) == 1 else "are"
         marks.append(f"{' and '.join(comparison.privileged)} {are} privileged")
@@ -203,7 +206,15 @@ def missing_text(missing: Missing, names: tuple[str, str]) -> str:
     ]
     are = "is" if sum(missing.samples) == 1 else "are"
     bounds = f"{points(missing.lowest.value)} to {points(missing.highest.value)} points"
-    return f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
+    text = f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
+    if missing.lowest.value * missing.highest.value > 0:
+        # Both bounds favour one run, and there is no verdict all the same.
+        is_tested = missing.lowest.interval is not None
+        why = "with their 95 % intervals, 0 is not excluded"
+        if not is_tested:
+            why = f"fewer than {MIN_CLUSTERS} clusters are not tested"
+        return f"{text}; these are bounds of the mean: {why}"
+    return text
 
 
 class ModelVerdict(NamedTuple):
@@ -268,7 +279,7 @@ def _verdict_lines(comparison: RunComparison, mode: str, with_facts: bool) -> It
         yield Paragraph(f"{mode}: no headline metric in common", "bold")
         return
     verdict = headline_verdict(comparison, mode)
-    yield Paragraph(f"{verdict}, {mode}, {METRICS[metric].label}", "bold")
+    yield Paragraph(f"{verdict}, {measure_text(mode, metric)}", "bold")
     if with_facts:
         yield Paragraph("; ".join(_headline_facts(comparison, mode, metric)), "")
         for warning in _headline_warnings(comparison, mode, metric):

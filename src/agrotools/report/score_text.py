@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agrotools.core import Record, Score
-from agrotools.report.explain import first_wrong_step
+from agrotools.report.explain import NOT_COUNTED, first_error, uncounted
 from agrotools.report.html.data import table_texts
 from agrotools.report.layout import DASH, harmless, shortened
 from agrotools.scoring.attribution import ordered_parts, part_label
@@ -22,6 +22,8 @@ def score_text(record: Record, scores: Sequence[Score], shares: Shares) -> str:
     """
     expected, answered = table_texts(record, scores)
     answers = f"Expected: {expected or DASH}. Answered: {answered.rstrip('.') or 'nothing'}."
+    if left_out := uncounted(record.sample.answer, scores):
+        answers += f" {', '.join(left_out)}: {NOT_COUNTED}."
     if record.invalid is not None:
         reason = shortened(harmless(record.invalid), _LONGEST_REASON)
         return f"{answers}\nInvalid: {reason}."
@@ -29,6 +31,6 @@ def score_text(record: Record, scores: Sequence[Score], shares: Shares) -> str:
         return f"{answers}\nNo points lost."
     lost = [f"{part_label(part)} {100 * float(shares[part]):.1f}" for part in ordered_parts(shares)]
     text = f"{answers}\nPoints lost by {', '.join(lost)}."
-    if wrong := first_wrong_step(record, scores, largest_part(shares)):
-        text += f" First error: {shortened(harmless(wrong), _LONGEST_REASON)}."
+    if wrong := first_error(record, scores, largest_part(shares)):
+        text += f" First error: {wrong}."
     return text

@@ -271,7 +271,7 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
         for part in with_tools.values():
             for each in part.counts.constant_arguments:
                 yield (
-                    f"All {each.calls} calls of {each.tool} by {name} have {each.argument} "
+                    f"All {each.calls} calls of {each.tool} by {name} have {each.argument}="
                     f"{value_text(each.value)}; those of the reference vary."
                 )
 
@@ -467,9 +467,15 @@ def _refusals(part: ModeSummary) -> str:
     if refused:
         verb = "left" if texts else "Left"
         share = _share_text(refused.overall, part)
-        texts.append(f"{verb} {share} answerable questions unanswered")
+        charts = " (a chart that is not drawn counts so)" if _asks_for_charts(part) else ""
+        texts.append(f"{verb} {share} answerable questions unanswered{charts}")
     sentences = [f"{'; '.join(texts)}."] if texts else []
     return " ".join([*sentences, *stranger_sentences(part)])
+
+
+def _asks_for_charts(part: ModeSummary) -> bool:
+    """Return True if charts are asked for, and may be left out as a refusal."""
+    return "plot" in part.metrics
 
 
 def stranger_sentences(part: ModeSummary) -> Iterator[str]:

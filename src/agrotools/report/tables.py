@@ -10,8 +10,8 @@ from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
+    DRAWN_NOTE,
     PRIVILEGED_NOTE,
-    SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     Notes,
     Paragraph,
@@ -130,9 +130,7 @@ def _title(summaries: Sequence[Summary]) -> Iterator[Paragraph]:
         (s.benchmark or "benchmark", s.benchmark_version, s.synthetic) for s in summaries
     )
     for name, version, synthetic in benchmarks:
-        yield Paragraph(
-            f"{benchmark_title(name, version)}{f'  {SYNTHETIC_NOTE}' * synthetic}", "bold"
-        )
+        yield Paragraph(f"{benchmark_title(name, version)}{f'  {DRAWN_NOTE}' * synthetic}", "bold")
     if len(benchmarks) > 1:
         yield Paragraph("These runs use different benchmarks and are not comparable.", "bold red")
 
@@ -273,7 +271,7 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
 
 
 def _synthetic(summaries: Sequence[Summary]) -> str:
-    return " (synthetic)" * all(summary.synthetic for summary in summaries)
+    return " (drawn pictures)" * all(summary.synthetic for summary in summaries)
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:

@@ -329,11 +329,9 @@ def _open_scores(file: Path) -> SheetTable:
             f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN
         )
     if file.suffix.lower() == ".eval":
-        as_json = f"DIR/{file.stem}.json"
         raise UsageError(
             f"{file.name} is a log of Inspect, neither a run nor a table of scores",
-            hint=f"inspect log convert --to json --output-dir DIR {file}, then agrotools score --benchmark NAME "
-            f"--predictions {as_json} --out RUN, which scores its answers as a run",
+            hint=f"agrotools score --benchmark NAME --predictions {file} --out RUN makes a run of it",
         )
     table = open_table(file)
     columns = {column.lower() for column in table.columns}

@@ -148,7 +148,8 @@ def test_a_name_stands_in_tables_and_can_be_given_later(small_benchmark: Path, t
     named = ("--name", "Field agent")
     folders: list[list[Path]] = []
     for extra, shown in (((), "baseline:prior"), (named, "Field agent"), ((), "Field agent")):
-        agrotools(*command, *extra, cwd=tmp_path)
+        ran = agrotools(*command, *extra, cwd=tmp_path)
+        assert ("get the name 'Field agent'" in ran.stderr) == bool(extra)
         folders.append(run_folders(tmp_path / "runs"))
         summary = scores_of(folders[-1][0])["summary"]
         assert (summary["model"], run_names([Summary(**summary)])) == ("baseline:prior", [shown])

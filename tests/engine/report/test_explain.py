@@ -251,7 +251,12 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
                 facts=(Fact(phrases=("hoe",)), Fact(phrases=("mulch",))),
             ),
             "advice: hoe",
-            ["✗ 50.0  advice", "✓             hoe: stated", "✗             mulch: missing"],
+            [
+                "— 50.0  advice",
+                "not in the score: no judge",
+                "✓             hoe: stated",
+                "✗             mulch: missing",
+            ],
         ),
     ],
 )

@@ -3,7 +3,9 @@
 from fractions import Fraction
 
 from agrotools.core import (
+    Fact,
     Observation,
+    OpenTextSlot,
     Record,
     ReferenceStep,
     ReferenceTrajectory,
@@ -13,6 +15,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.report.explain import explain
+from agrotools.report.html.data import listed_data
 from agrotools.report.score_text import score_text
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.lost_points import Shares, lost_shares
@@ -81,3 +84,23 @@ def test_explain_prints_the_same_first_error():
     scores = score_record(record)
     shown = rendered(explain(record, scores, shares=lost_shares(record, scores)), 100)
     assert "first error   reference step 1: no call of calculate" in shown
+
+
+def test_the_list_the_sample_and_the_log_name_one_first_error():
+    record = _record("many")
+    trajectory = record.trajectory.model_copy(update={"termination": "no_form"})
+    record = record.model_copy(update={"trajectory": trajectory})
+    scores = score_record(record)
+    shares = lost_shares(record, scores)
+    wrong = listed_data(record, scores, shares)["error"]
+    assert wrong == "reference step 1: no call of calculate"
+    assert f"first error   {wrong}" in rendered(explain(record, scores, shares=shares))
+    assert f"First error: {wrong}." in score_text(record, scores, shares)
+
+
+def test_open_text_without_a_judge_is_named_as_left_out():
+    record = _record("4", "2 + 2")
+    advice = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)),))
+    sample = record.sample.model_copy(update={"answer": (SLOT, advice)})
+    record = record.model_copy(update={"sample": sample})
+    assert "advice: not in the score: no judge." in _text(record)
