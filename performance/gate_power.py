@@ -76,7 +76,11 @@ def main() -> None:
             printed: list[list[float]] = []
             for beyond in (0.0, *BEYOND):
                 bounds = [
-                    drop_bound(*runs(random, clusters, pairing, allowed + beyond), clusters)
+                    drop_bound(
+                        *runs(random, clusters, pairing, allowed + beyond),
+                        clusters,
+                        allowed=allowed,
+                    )
                     for _ in range(arguments.pairs)
                 ]
                 failed.append(float(np.mean([bound.lower > allowed for bound in bounds])))

@@ -54,7 +54,7 @@ class MetricScore(NamedTuple):
     n: int
     """Number of samples (or steps) in the mean."""
     clusters: int
-    """Number of groups of samples that share a file or a question."""
+    """Number of clusters: groups of samples that share a file."""
 
 
 class MetricDifference(NamedTuple):

@@ -65,7 +65,13 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import Completion, ContentPart, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
+from agrotools.report.score_text import score_text
+from agrotools.runner.build import plan_run
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.estimate import PREVIEWED
+from agrotools.runner.inspect_logs import MANIFEST, RECORD
 from agrotools.scoring.aggregate import RunAggregator, score_record
+from agrotools.scoring.lost_points import lost_shares
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import refused
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
@@ -75,7 +81,7 @@ MAX_STEPS = 20
 _FINISHED: dict[str, FinishReason] = {
     "tool_calls": "tool_calls", "max_tokens": "length", "model_length": "context", "content_filter": "filtered",
 }  # fmt: skip
-_TRAJECTORY, _RECORD = "agrotools_trajectory", "agrotools_record"
+_TRAJECTORY = "agrotools_trajectory"
 
 
 class _Sessions:
@@ -254,7 +260,7 @@ def fas() -> Metric:
     def compute(scores: list[SampleScore]) -> Value:
         tally = RunAggregator(protocol="tool-calling")
         for each in scores:
-            record = Record.model_validate((each.score.metadata or {})[_RECORD])
+            record = Record.model_validate((each.score.metadata or {})[RECORD])
             tally.add(record, score_record(record))
         modes = tally.summary(allow_invalid=True).modes
         if MODE not in modes or FAS not in modes[MODE].metrics:
@@ -303,12 +309,13 @@ def final_answer_score() -> Scorer:
         )  # its score needs its twin
         value = next((row.value for row in rows if row.metric == FAS), of_pair)
         metadata = {
-            _RECORD: record.model_dump(mode="json"),
+            RECORD: record.model_dump(mode="json"),
             "rows": [row.model_dump(mode="json") for row in rows],
         }
         return Score(
             value=value,
             answer=trajectory.steps[-1].text if trajectory.steps else "",
+            explanation=score_text(record, rows, lost_shares(record, rows)),
             metadata=metadata,
         )
 
@@ -333,7 +340,24 @@ def _task(name: str, *, quick: bool = False, max_steps: int, tool_images: bool) 
         solver=answer_question(max_steps),
         scorer=final_answer_score(),
         version=benchmark.header.version,
+        metadata={MANIFEST: _manifest(benchmark, name, quick, max_steps, tool_images)},
     )
+
+
+def _manifest(
+    benchmark: Benchmark, name: str, quick: bool, max_steps: int, tool_images: bool
+) -> dict[str, Any]:
+    """Return the manifest of the same run of ``agrotools eval``, with which ``agrotools score`` reads the log."""
+    config = EvalConfig.of(
+        benchmark=name,
+        model=PREVIEWED.name,
+        quick=quick,
+        mode=MODE,
+        protocol="tool-calling",
+        max_steps=max_steps,
+        tool_images=tool_images,
+    )
+    return plan_run(config, benchmark, PREVIEWED).manifest.model_dump(mode="json")
 
 
 @task

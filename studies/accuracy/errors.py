@@ -7,8 +7,10 @@ from accuracy.table import MEASURED, read_rows
 from agrotools.core.files import read_table
 
 _FILE = Path(__file__).with_name("errors.toml")
-WHERE = ("own", "elsewhere")
-"""Places of an error: the tool's own collection, and elsewhere."""
+WHERE = ("elsewhere", "own")
+"""Places of an error: elsewhere, which is what a user needs first, and the tool's own collection."""
+VERDICTS = ("weak", "unknown", "holds")
+"""What the figures say of a tool on other sources, in the order of the page."""
 
 
 class Error(NamedTuple):
@@ -29,6 +31,11 @@ def errors_of(tool: str) -> dict[str, Error]:
     """
     places = read_table(_FILE)[tool]
     return {where: Error(places[where]["of"], _text(tool, places[where])) for where in WHERE}
+
+
+def verdict_of(tool: str) -> str:
+    """Return what the figures say of a tool on other sources, one of :data:`VERDICTS`."""
+    return read_table(_FILE)[tool]["verdict"]
 
 
 def _text(tool: str, given: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from accuracy import STUDIES
-from accuracy.errors import errors_of, figure_text
+from accuracy.errors import VERDICTS, errors_of, figure_text, verdict_of
 from accuracy.table import MEASURED, RESULTS, read_rows
 from accuracy.uncertainty import sure_lines
 
@@ -29,6 +29,12 @@ def page() -> str:
         "",
         _prose("introduction"),
         "",
+        "## Elsewhere, and on its own collection",
+        "",
+        _prose("elsewhere"),
+        "",
+        *_error_lines(),
+        "",
         "## How sure the tools are",
         "",
         _prose("uncertainty"),
@@ -36,12 +42,6 @@ def page() -> str:
     ]
     lines += [
         *sure_lines(),
-        "",
-        "## Own collection and elsewhere",
-        "",
-        _prose("elsewhere"),
-        "",
-        *_error_lines(),
         "",
         "## Pictures that a tool is not made for",
         "",
@@ -84,11 +84,11 @@ def _with_figures(tool: str, rows: dict[tuple[str, str], dict[str, str]]) -> str
 
 
 def _error_lines() -> list[str]:
-    """Return a table of the error of each tool on its own collection and elsewhere."""
-    lines = ["| tool | own collection | elsewhere |", "|---|---|---|"]
-    for tool in STUDIES:
+    """Return a table of the error of each tool elsewhere and on its own collection, weak tools first."""
+    lines = ["| tool | elsewhere | figure elsewhere | own collection |", "|---|---|---|---|"]
+    for tool in sorted(STUDIES, key=lambda tool: VERDICTS.index(verdict_of(tool))):
         cells = [f"{one.of}; {one.text}" for one in errors_of(tool).values()]
-        lines.append(f"| {tool} | {' | '.join(cells)} |")
+        lines.append(f"| {tool} | {verdict_of(tool)} | {' | '.join(cells)} |")
     return lines
 
 

@@ -10,7 +10,7 @@ from agrotools_build.own_photos.answering import with_answers
 from agrotools_build.own_photos.columns import ColumnReading, column_as, read_column
 from agrotools_build.own_photos.headers import thing_named
 from agrotools_build.own_photos.nearest import nearest_names
-from agrotools_build.own_photos.plan import Column
+from agrotools_build.own_photos.plan import Column, measures
 from agrotools_build.own_photos.proposal import (
     note_with_names,
     open_questions,
@@ -264,6 +264,68 @@ def test_numbers_that_are_nearly_all_zero_have_no_questions(photos):
     proposal = propose_plan(match_rows(photos, path), "farm")
     assert [each.ask for each in proposal.plan.columns] == ["count", "nothing"]
     assert "within 1 of 0 on 12 of 12 photos" in proposal.notes["trees"]
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "quantity"),
+    [
+        ("Spots", COUNTS, "the number of spots"),
+        ("Flecken gesamt", COUNTS, "the number of spots"),
+        ("Apples", COUNTS, "the number of apples"),
+        ("Leaf count", COUNTS, "the number of leaves of the largest plant"),
+        ("Affected (%)", SHARES, "the share of the leaf area with symptoms"),
+        ("Befall", SHARES, "the share of the leaf area with symptoms"),
+        ("Cover", SHARES, "the share of the ground covered by plants"),
+        ("Diameter (mm)", SHARES, "the mean diameter of the fruits"),
+        ("Height (cm)", SHARES, "the height of the largest plant"),
+        ("Number of spots", COUNTS, None),
+        ("Apple count", COUNTS, None),
+        ("Severity (%)", SHARES, None),
+        ("Affected leaf area (%)", SHARES, None),
+        ("Ground cover", SHARES, None),
+        ("Apple diameter (mm)", SHARES, None),
+        ("Plant height (cm)", SHARES, None),
+    ],
+)
+def test_a_header_that_may_stand_above_something_else_is_told(photos, header, values, quantity):
+    rows = "".join(f"{n}.jpg|{value}\n" for n, value in enumerate(values, start=1))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo|{header}\n{rows}", encoding="utf-8")
+    proposal = propose_plan(match_rows(photos, path), "farm")
+    assert proposal.loose == ({header: quantity} if quantity else {})
+
+
+def test_loose_words_are_words_of_their_measure():
+    for measure in measures().values():
+        assert {*measure.loose} <= {*measure.words}, measure.name
+
+
+def test_a_header_with_words_of_two_measures_is_asked_about(photos):
+    reading = _read(photos, "Lesion count", COUNTS)
+    assert (reading.column.ask, reading.is_loose) == ("", False)
+    assert reading.doubt == "its header has words of 'severity' and of 'count'"
+
+
+@pytest.mark.parametrize("header", ["Lesions", "lesões", "Lésions"])
+def test_whole_numbers_below_lesions_may_be_counts(photos, header):
+    reading = _read(photos, header, [12, 30, 5, 7, 0, 80, 44, 21, 3, 9, 10, 60])
+    assert reading.column.ask == ""
+    assert reading.doubt.startswith("its whole numbers may be numbers of")
+    assert _read(photos, f"{header} (%)", COUNTS).column.ask == "severity"
+    assert _read(photos, header, SHARES).column.ask == "severity"
+
+
+def test_fractions_are_compared_with_0_in_percent(photos):
+    """0.35 of a leaf is 35 %: it is not within 2 percentage points of 0."""
+    rows = "".join(f"{n}.jpg,{COUNTS[n - 1]},{SHARES[n - 1] / 100}\n" for n in range(1, 13))
+    path = photos.parent / "t.csv"
+    path.write_text(f"photo,apples,severity\n{rows}", encoding="utf-8")
+    seen = match_rows(photos, path)
+    plan = propose_plan(seen, "farm").plan
+    assert [each.ask for each in plan.columns] == ["count", "severity"]
+    assert [need.key for need in open_questions(plan, seen)] == ["unit"]
+    said = with_answers(plan, ["severity.unit=fraction"], seen)
+    assert said.columns[1].unit == "fraction"
 
 
 def test_a_rating_that_counts_up_names_nothing(photos):

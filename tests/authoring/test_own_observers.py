@@ -134,3 +134,36 @@ def test_two_of_three_observers_are_chosen(photos):
     assert [question.option for question in readings.questions] == ["--set=Apples Ann.second"]
     plan, readings = _read(photos, headers, columns, "Apples Ann.second=Apples Cid")
     assert (_asked(plan), readings.questions) == ({"Apples Ann": ("count", "Apples Cid")}, [])
+
+
+def test_columns_of_other_words_and_one_question_are_asked_about(photos):
+    """Each would be asked as the number of spots, with two answers of which one is wrong."""
+    plan, readings = _read(photos, ["Spots", "Flecken gesamt"], [FIRST, OTHER])
+    (question,) = readings.questions
+    assert "'Spots' and 'Flecken gesamt'" in question.text
+    assert "Each would be asked as 'the number of spots'" in question.text
+    assert _asked(plan) == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [
+        ("apart", {"Spots": ("count", None), "Flecken gesamt": ("count", None)}),
+        ("only Spots", {"Spots": ("count", None)}),
+        ("only Flecken gesamt", {"Flecken gesamt": ("count", None)}),
+        ("Flecken gesamt", {"Spots": ("count", "Flecken gesamt")}),
+    ],
+)
+def test_one_answer_settles_columns_of_one_question(photos, answer, asked):
+    plan, readings = _read(
+        photos, ["Spots", "Flecken gesamt"], [FIRST, OTHER], f"Spots.second={answer}"
+    )
+    assert (_asked(plan), readings.questions) == (asked, [])
+    if answer == "apart":
+        quantities = [each.quantity for each in plan.columns]
+        assert quantities == ["the number of spots (Spots)", "the number of spots (Flecken gesamt)"]
+
+
+def test_columns_with_the_same_values_raise_no_question(photos):
+    _, readings = _read(photos, ["Spots", "Flecken gesamt"], [FIRST, FIRST])
+    assert readings.questions == []

@@ -17,6 +17,7 @@ from agrotools_build.own_photos.building import (
     answers_of,
     build_from_photos,
     compare_with_tool,
+    range_text,
 )
 from agrotools_build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
 from agrotools_build.own_photos.proposal import open_questions, propose_plan
@@ -25,6 +26,7 @@ from agrotools_build.own_photos.questions import (
     Pictured,
     compared_columns,
     grouped,
+    right_text,
     subjects_of,
     templates_for,
 )
@@ -274,7 +276,7 @@ def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
     write_plan(photos / "p.toml", plan)
     assert read_plan(photos / "p.toml") == plan
     seen = match_rows(photos, _table(photos, ";cover %", ["0;2.013", "1;3.452"]))
-    plan, notes = propose_plan(seen, "x")
+    plan, notes, _ = propose_plan(seen, "x")
     assert [column.ask for column in plan.columns] == ["nothing", "cover"], (
         "the first column numbers the rows"
     )
@@ -322,7 +324,7 @@ def test_a_column_said_to_be_a_count_keeps_its_decimal_mark(photos):
 
 def test_numbers_with_and_without_unit_are_told(photos):
     seen = match_rows(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
-    plan, notes = propose_plan(seen, "x")
+    plan, notes, _ = propose_plan(seen, "x")
     (column,) = plan.columns
     assert column.unit is None
     assert "2 in mm, 1 in cm, 1 without a unit" in notes["fruit diameter"]
@@ -407,7 +409,13 @@ def test_a_photo_has_the_value_of_the_first_observer_where_two_agree(
     assert agreement.startswith(said)
     alone = [f"{n}.jpg" for n, row in enumerate(rows, start=1) if "" in row.split(";")]
     assert agreement.endswith(
-        f"for {', '.join(alone)}" if alone else ("both agree", " %", "within 1 or 10 %")
+        f"for {', '.join(alone)}"
+        if alone
+        else (
+            "both agree",
+            "within 1, or within 10 % of their mean, whichever is more",
+            "within 2 percentage points, or within 20 % of their mean, whichever is more",
+        )
     )
     lines = skipped.lines()
     assert len(lines) == (None in values)
@@ -495,6 +503,37 @@ def test_only_yes_and_no_are_compared_unless_the_plan_asks_for_pairs(pairs, comp
 MEASURED = [4.0, 30.0, 12.0, 21.0, 8.0, 26.0, 16.0, 9.0]
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"ask": "severity", "unit": "%"},
+         "within 2 percentage points, or within 20 % of the true value, whichever is more"),
+        ({"ask": "severity", "unit": "fraction", "abs_tol": 1}, "within 1 percentage point"),
+        ({"ask": "cover", "rel_tol": 0.05}, "within 5 % of the true value"),
+        ({"ask": "diameter"}, "within 5 mm, or within 8 % of the true value, whichever is more"),
+        ({"ask": "count"}, "within 1, or within 10 % of the true value, whichever is more"),
+        ({"ask": "disease"}, "the name in the table, or another name of the same thing"),
+        ({"ask": "diseased"}, "the same yes or no as in the table"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_question_says_what_is_right(changes, says):
+    assert right_text(Column(column="x", **changes)) == says
+
+
+@pytest.mark.parametrize(
+    ("unit", "cells", "says"),
+    [
+        ("fraction", ["0.35", "0,1", "70 %"], "10 to 70 %"),
+        ("%", ["0.5", "", "n/a"], "0.5 to 0.5 %"),
+    ],
+)
+def test_the_range_of_a_column_is_in_the_unit_of_its_answers(photos, unit, cells, says):
+    seen = match_rows(photos, _table(photos, "severity", cells))
+    column = Column(column="severity", ask="severity", unit=unit)
+    assert range_text(seen, column) == says
+    assert range_text(seen, Column(column="severity", ask="disease")) == ""
+
+
 def said(labels: list[float], measured: list[float]) -> str:
     column = Column(column="Severity", ask="severity", unit="%")
     files = [
@@ -524,7 +563,8 @@ def said(labels: list[float], measured: list[float]) -> str:
         ([*MEASURED[:4], 0.08, 0.26, 0.16, 0.09], MEASURED, "4 values are 100 times smaller than measured"),
         ([MEASURED[0], 3.0, *MEASURED[2:]], MEASURED, "either may be wrong: IMG_1.jpg 3 (measured 30)"),
         (MEASURED, [value * 1.7 + 6 for value in MEASURED],
-         "agrees with the table on 0 of 8 photos within 2 or 20 %, 17 too high on average; it measures"),
+         "agrees with the table on 0 of 8 photos, within 2 percentage points, or within 20 % of the table's value, "
+         "whichever is more; it is 17 percentage points too high on average; it measures"),
     ],
 )  # fmt: skip
 def test_the_build_names_the_slip_that_explains_most(
@@ -534,17 +574,20 @@ def test_the_build_names_the_slip_that_explains_most(
 
 
 @pytest.mark.parametrize(
-    ("value", "others", "n_samples", "says"),
+    ("value", "others", "pairs", "reached", "says"),
     [
-        (0.5, (), 3, "of 0"),
-        (50.0, (20.0,), 10, "are reached"),
-        (50.0, (20.0,), 3, "those of others"),
+        (0.5, (), False, 0, "of 0"),
+        (50.0, (20.0,), False, 10, "has its 10 questions"),
+        (50.0, (20.0,), True, 0, "those of other photos"),
         # More questions would not help: the tolerance is the reason.
-        (50.0, (51.0,), 10, "those of others"),
+        (50.0, (51.0,), True, 10, "those of other photos"),
+        # Photos that are never compared may have like values.
+        (50.0, (51.0,), False, 10, "has its 10 questions"),
+        (3.0, (), False, 0, "less than twice the tolerance"),
     ],
 )
-def test_a_photo_without_a_question_has_one_reason(value, others, n_samples, says):
+def test_a_photo_without_a_question_has_one_reason(value, others, pairs, reached, says):
     column = Column(column="s", ask="severity", unit="%")
-    plan = Plan(name="x", images_column="photo", samples=10, columns=(column,))
-    reason, _ = _why_unused(value, others, plan, "s", n_samples)
+    plan = Plan(name="x", images_column="photo", samples=10, pairs=pairs, columns=(column,))
+    reason, _ = _why_unused(value, others, plan, "s", reached)
     assert says in reason

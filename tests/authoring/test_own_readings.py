@@ -119,7 +119,11 @@ def test_rows_of_totals_and_near_names_are_told_from_missing_photos(photos, tmp_
     assert "IMG_5.jpg: is it IMG_5 (1).jpg?, IMG_6.jpg: is it img-006.JPG?" in near
     assert "1 x 'IMG_91.jpg'" in missing
     named = "IMG_11.jpg, IMG_12.jpg, IMG_5 (1).jpg, img-006.JPG"
-    assert readings.left == [f"4 photos without a row ({named})"]
+    missing = "IMG_5.jpg: is it IMG_5 (1).jpg?, IMG_6.jpg: is it img-006.JPG?, IMG_91.jpg"
+    assert readings.left == [
+        f"3 rows without a photo ({missing})",
+        f"4 photos without a row ({named})",
+    ]
 
 
 def test_the_visible_sheet_is_read_and_the_hidden_one_named(photos, tmp_path: Path):
@@ -330,7 +334,12 @@ def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
     assert readings.questions[1].choices[1].value == "coffee leaf miner"
     assert plan.columns[0].names == {"xyz": "nothing", "miner?": "nothing"}
     assert readings.left == [
-        f"2 x {name} of column Diagnóstico" for name in ("#N/A", "'xyz'", "'miner?'")
+        f"2 x {name}"
+        for name in (
+            "#N/A of column Diagnóstico (taken as empty)",
+            "'xyz' of column Diagnóstico",
+            "'miner?' of column Diagnóstico",
+        )
     ]
     _, readings = _read(
         photos, table, "Diagnóstico.names.xyz=healthy", "Diagnóstico.names.miner?=leaf miner"
@@ -408,3 +417,82 @@ def test_dates_and_struck_cells_are_no_values(photos, tmp_path: Path):
     lines = " ".join(skipped.lines())
     assert "is a date" in lines
     assert "is struck through" in lines
+
+
+def _with_names(photos: Path, names: list[str]) -> Path:
+    table = photos.parent / "t.csv"
+    rows = [f"{name},{number}" for number, name in enumerate(names, start=1)]
+    table.write_text("\n".join(["Photo,Apples", *rows]))
+    return table
+
+
+def test_a_build_stops_where_most_rows_and_photos_find_no_partner(photos):
+    """What is left of misspelt names would be the exceptions: three of twelve photos."""
+    misspelt = [name.replace("IMG_", "IGM_") for name in NAMES[3:]]
+    table = _with_names(photos, [*NAMES[:3], *misspelt])
+    with pytest.raises(BenchmarkError, match=r"9 of 12 rows of t\.csv name no picture") as stopped:
+        match_rows(photos, table)
+    assert "9 of its 12 pictures have no row" in stopped.value.message
+    assert "'IGM_4.jpg' in row 5 (nearest: IMG_4.jpg)" in stopped.value.message
+    assert stopped.value.message.endswith("; and 4 more")
+    assert "column 'Photo'" in str(stopped.value.hint)
+
+
+def test_a_table_of_more_photos_than_the_folder_has_is_read(photos):
+    others = [f"IMG_{number}.jpg" for number in range(100, 140)]
+    _, readings = _read(photos, _with_names(photos, [*NAMES, *others]))
+    (line,) = readings.left
+    assert line.startswith("40 rows without a photo (IMG_100.jpg, IMG_101.jpg, ")
+    assert line.endswith(" and 28 more)")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("IGM_7.jpg", "IGM_7.jpg: is it IMG_7.jpg?"),
+        ("IMGG_007", "IMGG_007: is it IMG_7.jpg?"),
+        ("img (7).jpg", "img (7).jpg: is it IMG_7.jpg?"),
+        # Another number is another photo.
+        ("IMG_17.jpg", "IMG_17.jpg"),
+        ("scan_7.jpg", "scan_7.jpg"),
+    ],
+)
+def test_a_misspelt_name_has_the_near_one_beside_it(photos, written, said):
+    names = [written if name == "IMG_7.jpg" else name for name in NAMES]
+    _, readings = _read(photos, _with_names(photos, names))
+    assert f"1 row without a photo ({said})" in readings.left
+
+
+def test_numbers_in_brackets_tell_photos_apart(photos):
+    for number, name in enumerate(NAMES, start=1):
+        (photos / name).rename(photos / f"tree ({number}).jpeg")
+    names = [f"tree ({number})" if number % 4 else f"Tree({number}).jpg" for number in range(1, 13)]
+    _, readings = _read(photos, _with_names(photos, names))
+    assert readings.left[0] == (
+        "3 rows without a photo (Tree(4).jpg: is it tree (4).jpeg?, "
+        "Tree(8).jpg: is it tree (8).jpeg?, Tree(12).jpg: is it tree (12).jpeg?)"
+    )
+
+
+def test_words_that_are_taken_as_empty_are_told(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    names = ["leaf rust", "none", "powdery mildew", "n/a"] * 3
+    rows = "".join(f"{photo},{name}\n" for photo, name in zip(NAMES, names, strict=True))
+    table.write_text(f"Photo,Disease\n{rows}")
+    _, readings = _read(photos, table, "Disease.crop=wheat")
+    assert readings.left == [
+        '3 x none of column Disease (taken as empty; write "healthy" if nothing was found)',
+        "3 x n/a of column Disease (taken as empty)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("days", "ask"),
+    [([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], "slice"), (range(1, 13), "nothing")],
+)
+def test_days_of_one_photo_each_are_no_groups(photos, tmp_path: Path, days, ask):
+    table = tmp_path / "t.csv"
+    rows = [f"{name},2025-06-{day:02d},{day}" for name, day in zip(NAMES, days, strict=True)]
+    table.write_text("\n".join(["Photo,Date,Apples", *rows]))
+    plan, _ = _read(photos, table)
+    assert plan.columns[0].ask == ask

@@ -46,8 +46,8 @@ def test_numbers_in_a_sentence():
         column="Severity", kind="number", abs_tol=2, rel_tol=0.2, unit="%", mean_difference=3.141
     )
     assert check.sentence() == (
-        "Severity: the tool agrees with you on 24 of 25 photos (80 to 100 %), within 2 % or 20 % of the value; "
-        "it differs by 3.14 % on average"
+        "Severity: the tool agrees with you on 24 of 25 photos (80 to 100 %), within 2 percentage points, "
+        "or within 20 % of the value, whichever is more; it differs by 3.14 percentage points on average"
     )
 
 

@@ -85,6 +85,21 @@ def test_an_agent_is_evaluated(tmp_path: Path, model: str):
     assert (scores["invalid"]["n"], scores["n_records"]) == (0, 2)
 
 
+@pytest.mark.slow
+def test_the_agent_of_the_page_answers_the_questions_that_it_is_for(tmp_path: Path):
+    page = (EXAMPLES.parent / "docs" / "agents.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(# my_agent\.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "my_agent.py").write_text(block)
+    command = (
+        "agrotools eval embedded --quick --mode end-to-end --json --model python:my_agent:solve"
+    )
+    (summary,) = json.loads(run(tmp_path, *command.split()))
+    scores = summary["modes"]["end-to-end"]
+    assert scores["invalid"]["n"] == 0
+    assert scores["metrics"]["fas"]["overall"]["value"] > 0
+    assert scores["counts"]["terminations"].keys() == {"answered"}
+
+
 def test_an_agent_behind_a_server_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     with ThreadingHTTPServer(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import agrotools as at
+from agrotools.runner.predictions import import_predictions
 from support.openai_server import ReferenceFollower, serving, text_of
 
 pytest.importorskip("inspect_ai")
@@ -67,7 +68,8 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
         ]
         keys = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": endpoint.base_url}
         subprocess.run(command, env=os.environ | keys, check=True, timeout=600)
-    log = read_eval_log(next((tmp_path / "logs").glob("*.eval")))
+    file = next((tmp_path / "logs").glob("*.eval"))
+    log = read_eval_log(file)
     expected = run.summary.modes["end-to-end"].metrics["fas"].overall
     metrics = {name: each.value for name, each in log.results.scores[0].metrics.items()}
     assert metrics.pop("stderr") > 0
@@ -77,10 +79,18 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
         "high": expected.interval.upper,
     }
     assert 0.2 < expected.value < 0.9, "the replies are odd, and some are right"
+    scores = [score for sample in log.samples for score in sample.scores.values()]
+    assert all(score.explanation.startswith("Expected: ") for score in scores)
+    assert any("No points lost." in score.explanation for score in scores)
+    assert any("Points lost by unreadable answers" in score.explanation for score in scores)
     tools = {
         event.function for sample in log.samples for event in sample.events if event.event == "tool"
     }
     assert "measure_fruit_size" in tools, "the log shows the calls as tools of Inspect"
+    made = at.read_run(import_predictions(file, benchmark, "embedded", out=tmp_path / "made")[0])
+    assert made.scores["fas"].value == run.scores["fas"].value
+    for field in ("prompt_hash", "toolset_hash", "benchmark_hash", "protocol", "max_steps"):
+        assert getattr(made.manifest, field) == getattr(run.manifest, field)
 
 
 @pytest.mark.filterwarnings("ignore")  # of libraries that Inspect uses

@@ -242,8 +242,13 @@ def _why_no_form(answer: Step, view: SampleView) -> str:
     n_replies = len(answer.form_replies)
     gaps = form_gaps(answer.text, view.form)
     faults = "; ".join(f"{name} {fault}" for name, fault in gaps.items())
-    asked = f"no complete form in {count_text(n_replies, 'reply', 'replies')}"
-    last = "it" if n_replies == 1 else "the last one"
+    # An agent that returns values, such as a dict, has no words before them and is not asked for the form.
+    is_given_at_once = n_replies == 1 and answer.form_replies[0].text == answer.text
+    where = count_text(n_replies, "reply", "replies")
+    if is_given_at_once:
+        where = "the values that the agent returned, and it was not asked again"
+    asked = f"no complete form in {where}"
+    last = "them" if is_given_at_once else "it" if n_replies == 1 else "the last one"
     return f"{asked}; in {last}, {faults}" if faults else asked
 
 

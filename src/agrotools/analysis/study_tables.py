@@ -11,8 +11,8 @@ from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import differences_table
 from agrotools.report.layout import (
     DASH,
+    DRAWN_NOTE,
     PRIVILEGED_NOTE,
-    SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     Notes,
     ReportTable,
@@ -96,7 +96,7 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
 
     table.notes.append(_INTERVAL)
     if any(summary.synthetic for summary in summaries):
-        table.notes.append(SYNTHETIC_NOTE)
+        table.notes.append(DRAWN_NOTE)
     if any(letters.values()):
         table.notes.append(
             "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by "

@@ -263,8 +263,8 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
         share, low = 100 * each["share"], 100 * each["low"]
         text += f"; {each['of']} covers {share:.1f} % of {each['subjects']} (at least {low:.1f} %{below})"
     error = found["error"]
-    text += f"; own collection ({error['own']['of']}): {error['own']['text']}"
     text += f"; elsewhere ({error['elsewhere']['of']}): {error['elsewhere']['text']}"
+    text += f"; own collection ({error['own']['of']}): {error['own']['text']}"
     made_for = ", ".join(found["made_for"])
     pictures = {"known": f"pictures that it is made for ({made_for})", "strange": "others"}
     for kind, (number, calls) in found["refused"].items():

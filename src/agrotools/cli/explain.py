@@ -217,6 +217,7 @@ def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
     from agrotools.report.html.data import listed_data
     from agrotools.report.layout import DASH, TableColumn, new_table, percent
     from agrotools.report.terminal import print_parts
+    from agrotools.scoring.attribution import part_label
 
     records = [listed_data(each.record, each.scores, each.shares) for each in scored]
     if as_json:
@@ -225,12 +226,13 @@ def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
     records.sort(key=lambda each: (each["score"] is None, each["score"], each["id"]))
     has_several_modes = len({each["mode"] for each in records}) > 1
     columns = ["score", TableColumn(("lost by",), "words"), TableColumn(("first error",), "words")]
-    table = new_table(f"{count_text(len(records), 'record')}, the worst first", columns)
+    table = new_table(f"{count_text(len(records), 'record')}, worst first", columns)
     table.columns[0] = TableColumn(kind="id")
     for each in records[:_LISTED]:
         name = f"{each['id']}, {each['mode']}" if has_several_modes else each["id"]
         score = DASH if each["score"] is None else percent(each["score"])
-        table.add_row(name, score, each["cause"], shorten(each["error"], 60))
+        cause = part_label(each["cause"]) if each["cause"] else ""
+        table.add_row(name, score, cause, shorten(each["error"], 60))
     print_parts([table])
     if len(records) > _LISTED:
         typer.echo(f"and {len(records) - _LISTED} more (--json lists all)")
@@ -424,7 +426,7 @@ def _image_line(run: Path, url: str, *, kept: bool) -> str:
 def attribute(
     run: Path, data_root: Path | None = None, workers: int = 2, as_json: bool = False
 ) -> None:
-    """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
+    """Split the points that a run lost by cause: plan, arguments, injected faults, each tool, reading, form."""
     from agrotools.analysis.attribution import attribute_run
     from agrotools.report.parts import attribution_tables
     from agrotools.report.terminal import print_parts

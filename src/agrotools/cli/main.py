@@ -67,6 +67,9 @@ _COMMANDS = {
             f"{_HERE}.doctor:doctor",
             "Check the installation, the sandbox, plug-ins, or an endpoint.",
         ),
+        "docs": CommandEntry(
+            f"{_HERE}.docs:docs", "Print a page of the documentation, e.g. docs glossary."
+        ),
     },
 }
 """Commands of the engine by the group of the help that they stand in, groups in their order."""
@@ -99,6 +102,10 @@ ELSEWHERE = {
     "probe": "doctor --model",
     "mcp": "serve",
     "run": "eval",
+    "next": "eval",  # its screen ends in what to run next
+    "help": "docs",
+    "glossary": "docs glossary",
+    "terms": "docs glossary",
 }
 """Other words for a command, which the error for an unknown command names."""
 
@@ -267,9 +274,14 @@ SETTINGS: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 
+_ABOUT = (
+    "How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools. "
+    "Begin with: agrotools eval (offline, one or two minutes)."
+)
+
 app = typer.Typer(
     name="agrotools",
-    help="How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools.",
+    help=_ABOUT,
     no_args_is_help=True,
     cls=LazyCommands,
     **SETTINGS,
@@ -284,7 +296,7 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_ABOUT)
 def options(
     version: Annotated[
         bool,
@@ -293,7 +305,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """How well do models use tools to solve agricultural problems? Evaluate, build benchmarks, run the tools."""
+    """Declare the options of the command itself."""
 
 
 def main() -> None:

@@ -181,10 +181,10 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
     if evaluated.stops and config.run.budget is not None:
         budget = _larger_budget(config.run.budget, summary)
         return [
-            f"{_changed(typed, '--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"
+            f"{_changed(typed, '--budget', add=['--budget', f'{budget:g}'])}  # resumes; all finished samples are kept"
         ]
     if any(part.invalid.n for part in summary.modes.values()):
-        return [f"{_changed(typed)}  (again: the invalid samples)"]
+        return [f"{_changed(typed)}  # again: the invalid samples"]
     if summary.model.startswith("baseline:"):
         name = [] if typed else [config.benchmark.name]
         quick = ["--quick"] if config.benchmark.quick and "--quick" not in typed else []
@@ -199,7 +199,7 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
         file = ", without quick in the configuration file" if "--quick" not in typed else ""
         return [
-            f"{_changed(typed, '--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"
+            f"{_changed(typed, '--out', '--limit', flags=['--quick'], add=add)}  # {whole}{file}"
         ]
     return [command_line("score", *runs, "--details")]
 
@@ -212,7 +212,7 @@ def _merge_command(run: Path) -> str:
 
     manifest = read_manifest(run)
     if run != default_folder(manifest):  # chosen by the user
-        return f"{command_line('merge', run, 'OTHER_SHARD...', '--out', 'MERGED')}  (when all shards are done)"
+        return f"{command_line('merge', run, 'OTHER_SHARD...', '--out', 'MERGED')}  # when all shards are done"
     start, _, end = str(run).rpartition("-shard-")
     pattern = f"{shlex.quote(start)}-shard-*{end[end.index('-of-') :]}"
     return f"agrotools merge {pattern} --out {shlex.quote(str(default_folder(whole_manifest(manifest))))}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -246,7 +246,8 @@ def present(
     from agrotools.runner.store import read_manifest
 
     if as_json:
-        _print_json(scores, readings)
+        how = {"readings": readings.as_data()} if readings else {}
+        _print_json(scores, [how] * len(scores.summaries))
     elif not scores.are_silent:
         with allow_closed_pipe():
             _print_tables(scores.runs, scores.scored, details=details)
@@ -273,7 +274,7 @@ def present_evaluation(
         True if the page was written, or if there is nothing to show.
     """
     if as_json:
-        _print_json(scores)
+        _print_json(scores, [{"reused_answers": each.n_reused} for each in evaluated.runs])
     if scores.are_silent:
         return True
     if details and not as_json:
@@ -289,10 +290,14 @@ def present_evaluation(
     return page is not None
 
 
-def _print_json(scores: RunScores, readings: "Readings | None" = None) -> None:
-    how = {"readings": readings.as_data()} if readings else {}
+def _print_json(scores: RunScores, how: "Sequence[dict[str, Any]]") -> None:
+    """Print the scores of each run, with ``how`` each run came about."""
+    data = [
+        summary.model_dump(mode="json") | more
+        for summary, more in zip(scores.summaries, how, strict=True)
+    ]
     with allow_closed_pipe():
-        print_json([summary.model_dump(mode="json") | how for summary in scores.summaries])
+        print_json(data)
 
 
 def _score_with_progress(
@@ -385,6 +390,7 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     runs, at = scores.runs, scores.first_model
     references = scores.references or References()
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
+    stops += [] if not (beyond := _beyond_limit(scores, evaluated)) else [beyond]
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     commands = next_commands(scores.summaries[at], runs, evaluated)
     # The screen holds this list itself: its verdict, which names one of the commands, is calculated once.
@@ -398,6 +404,18 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
         commands.append(command_line("score", runs[at], "--paper"))
     with allow_closed_pipe():
         print_screen(shown)
+
+
+def _beyond_limit(scores: RunScores, evaluated: Evaluated) -> str:
+    """Return that a run holds more answers than ``--limit`` asks for, from an earlier command; empty if none does."""
+    limit = evaluated.config.benchmark.limit
+    if limit is None:
+        return ""
+    parts = [part for each in scores.summaries for part in each.modes.values()]
+    most = max((part.n_samples for part in parts), default=0)
+    if most <= limit:
+        return ""
+    return f"The run holds {most} answers from an earlier command; the score is of all, not of {limit} (--limit)."
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

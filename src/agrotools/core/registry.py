@@ -156,7 +156,7 @@ class Registry(Generic[T]):
         if self._kind and not isinstance(value, imported(self._kind)):
             self._broken[name] = UsageError(
                 f"{self._noun} {name!r}: {target} is a {type(value).__name__}, not an {self._kind.replace(':', '.')}",
-                hint="update its package: the entry point must name such an object (docs/extending.md)",
+                hint="update its package: the entry point must name such an object (agrotools docs extending)",
             )
             raise self._broken[name]
         self._loaded[name] = value

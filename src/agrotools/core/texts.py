@@ -58,6 +58,34 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
 
 
+def difference_text(amount: str, unit: str | None) -> str:
+    """Return a difference of two values with its unit: ``5 mm``, ``2 percentage points``.
+
+    "2 %" of a value that is in percent itself could be read as a share of that value.
+    """
+    if unit == "%":
+        return f"{amount} percentage point" if amount == "1" else f"{amount} percentage points"
+    return f"{amount} {unit}" if unit else amount
+
+
+def within_text(
+    absolute: float, relative: float, unit: str | None, of: str = "the true value"
+) -> str:
+    """Return how far an answer may be off: ``within 1, or within 10 % of the true value, whichever is more``.
+
+    ``absolute`` is in ``unit``; ``relative`` is a share, and ``of`` says of what.
+    """
+    parts: list[str] = []
+    if absolute:
+        parts.append(f"within {difference_text(f'{absolute:g}', unit)}")
+    if relative:
+        parts.append(f"within {100 * relative:g} % of {of}")
+    if not parts:
+        return "without any difference"
+    text = ", or ".join(parts)
+    return f"{text}, whichever is more" if len(parts) > 1 else text
+
+
 def prompt_tokens_text(tokens: float, cached: float | None) -> str:
     """Return prompt tokens with the share of them that the server read from its prompt cache, if it says so."""
     if not tokens:

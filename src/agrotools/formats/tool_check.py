@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from agrotools.core import BenchmarkError, FrozenModel
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, difference_text, within_text
 
 METADATA_KEY = "tool_check"
 """Key of the checks in the metadata of a benchmark's header."""
@@ -51,19 +51,15 @@ class ToolCheck(FrozenModel):
         share = f"{self.agreed} of {self.n} photos"
         interval = f"({100 * self.lower:.0f} to {100 * self.upper:.0f} %)"
         if self.kind == "number":
-            text = f"{self.column}: the tool agrees with you on {share} {interval}, within {self._tolerance()}"
+            within = within_text(self.abs_tol, self.rel_tol, self.unit, of="the value")
+            text = f"{self.column}: the tool agrees with you on {share} {interval}, {within}"
             if self.mean_difference is not None:
-                unit = f" {self.unit}" if self.unit else ""
-                text += f"; it differs by {self.mean_difference:.3g}{unit} on average"
+                differs = difference_text(f"{self.mean_difference:.3g}", self.unit)
+                text += f"; it differs by {differs} on average"
             return text + _named("no value", self.silent, with_photos)
         text = f"{self.column}: the tool names {share} as you do {interval}"
         text += _named("another name", self.otherwise, with_photos)
         return text + _named("no name", self.silent, with_photos)
-
-    def _tolerance(self) -> str:
-        parts = [f"{self.abs_tol:g}{f' {self.unit}' if self.unit else ''}"] if self.abs_tol else []
-        parts += [f"{100 * self.rel_tol:g} % of the value"] if self.rel_tol else []
-        return " or ".join(parts)
 
     def table(self) -> list[str]:
         """Return the counts by label as lines of a table; empty for numbers and where there is one label."""

@@ -14,7 +14,7 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.packages import packaged_file
 from agrotools.plugin.installed import plugins
 from agrotools.scoring.open_text import count_words
-from agrotools.scoring.statistics import planned_detectable
+from agrotools.scoring.statistics import MIN_CLUSTERS, planned_detectable
 
 Counts = dict[str, int]
 
@@ -59,8 +59,9 @@ class Description(FrozenModel):
     words_per_question: dict[str, float]
     """Minimum, median and maximum number of words in a question; a Chinese character counts as half a word."""
     detectable: dict[str, float]
-    """Smallest difference between two runs of a mean score near 0.5 that is found with 80 % power at the 5 % level:
-    ``independent``, and ``paired`` on the same samples with scores correlated at 0.3.
+    """Smallest difference between two runs of a mean score near 0.5 that is found with 80 % power at the 5 % level, as
+    expected before any run: ``independent``, and ``paired`` on the same samples with scores correlated at 0.3, as
+    ``agrotools compare`` does. Empty with too few clusters for an interval.
     """
     reviewed: Counts = {}
     """Number of questions that people and models have reviewed (decisions in ``NAME.review.jsonl`` beside the pack)."""
@@ -169,7 +170,7 @@ def describe(benchmark: Benchmark) -> Description:
     notes = benchmark.header.metadata.get("notes")
     n_clusters = len(counts["clusters"])
     detectable: dict[str, float] = {}
-    if n_clusters > 1:
+    if n_clusters >= MIN_CLUSTERS:
         for plan, correlation in (("independent", 0.0), ("paired", _PAIRED_CORRELATION)):
             detectable[plan] = weights.detectable(correlation)
     return Description(

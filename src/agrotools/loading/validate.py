@@ -206,9 +206,17 @@ def _schema_faults(
         "extra_forbidden": ("unknown_field", f"remove it, or see {schema} for the known fields"),
         "missing": ("missing_field", f"add it; {schema} says what it holds"),
     }
-    for detail in error.errors(include_url=False, include_input=False):
+    details = error.errors(include_url=False, include_input=False)
+    places = [detail["loc"] for detail in details]
+    for detail in details:
+        place = detail["loc"]
+        has_faults_inside = any(
+            len(other) > len(place) and other[: len(place)] == place for other in places
+        )
+        if detail["type"] == "too_short" and has_faults_inside:
+            continue  # It is too short only without its faulty items, which have faults of their own.
         code, hint = known.get(detail["type"], ("schema", f"{schema} says what it may hold"))
-        field = spell_location(detail["loc"])
+        field = spell_location(place)
         yield BenchmarkFault(
             code=code,
             message=detail["msg"],

@@ -15,9 +15,9 @@ from agrotools.core.texts import count_text
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
+    DRAWN_NOTE,
     FEW,
     PLAIN_WIDTH,
-    SYNTHETIC_NOTE,
     Notes,
     Paragraph,
     Part,
@@ -28,6 +28,7 @@ from agrotools.report.layout import (
     detectable_points,
     difference_cell,
     interval_text,
+    measure_text,
     new_table,
     p_text,
     percent,
@@ -41,7 +42,7 @@ from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator, score_record
-from agrotools.scoring.attribution import part_meaning
+from agrotools.scoring.attribution import TOOL, part_label, part_meaning
 from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.contracts import ErrorSource
 from agrotools.scoring.error_classes import CLASSES
@@ -65,6 +66,8 @@ SCREEN_LINES = 24
 """Most lines of the comparison of two runs without details."""
 _MOST_CAUSES = 4
 """Most causes that are shown without details, and fewest tasks, however little room is left."""
+_BETTER = " is better: "
+"""What follows the name of the better run in a verdict."""
 _TABLE_LINES = 5
 """Lines of the screen that are kept for what is neither a verdict, nor a row, nor a sample."""
 
@@ -93,7 +96,9 @@ def comparison_tables(
     if details:
         yield Paragraph("\n" + "\n".join(_legend(comparison)))
     elif modes:
-        yield Paragraph("All rows and definitions: --details. More samples: --flips N.")
+        has_flips = any(comparison.flips.get(mode) for mode in modes)
+        more = " More samples: --flips N." if has_flips else ""
+        yield Paragraph(f"All rows and definitions: --details.{more}")
 
 
 def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool) -> list[Paragraph]:
@@ -103,7 +108,12 @@ def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool)
     lines: list[Paragraph] = []
     for mode in modes:
         lines += _verdict_lines(comparison, mode, details or mode == modes[0])
-    lines.append(Paragraph(comparison.orientation, ""))
+    orientation = comparison.orientation
+    tested = [mode for mode in modes if mode in comparison.headline]
+    if any(_BETTER in headline_verdict(comparison, mode) for mode in tested):
+        # A verdict counts from the worse run to the better one, whichever is the second.
+        orientation = orientation.replace("Every difference", "Every other difference", 1)
+    lines.append(Paragraph(orientation, ""))
     if marks := _marks(comparison):
         lines.append(Paragraph(", ".join(marks)))
     return lines
@@ -115,7 +125,7 @@ def _marks(comparison: RunComparison) -> list[str]:
     if comparison.quick:
         marks.append("quick part")
     if comparison.synthetic:
-        marks.append(SYNTHETIC_NOTE)
+        marks.append(DRAWN_NOTE)
     if comparison.privileged:
         are = "is" if len(comparison.privileged) == 1 else "are"
         marks.append(f"{' and '.join(comparison.privileged)} {are} privileged")
@@ -177,7 +187,7 @@ def verdict_text(
         if value <= 0:
             better, low, high = names[0], -interval.upper, -interval.lower
         ends = f"{percent(low)} to {percent(high)}"
-        return f"{better} is better: {percent(abs(value))} points ({ends})"
+        return f"{better}{_BETTER}{percent(abs(value))} points ({ends})"
     verdict = "no difference shown"
     if difference.differs():
         verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the second run"
@@ -196,7 +206,15 @@ def missing_text(missing: Missing, names: tuple[str, str]) -> str:
     ]
     are = "is" if sum(missing.samples) == 1 else "are"
     bounds = f"{points(missing.lowest.value)} to {points(missing.highest.value)} points"
-    return f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
+    text = f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
+    if missing.lowest.value * missing.highest.value > 0:
+        # Both bounds favour one run, and there is no verdict all the same.
+        is_tested = missing.lowest.interval is not None
+        why = "with their 95 % intervals, 0 is not excluded"
+        if not is_tested:
+            why = f"fewer than {MIN_CLUSTERS} clusters are not tested"
+        return f"{text}; these are bounds of the mean: {why}"
+    return text
 
 
 class ModelVerdict(NamedTuple):
@@ -248,9 +266,9 @@ def more_samples(difference: Estimate) -> int | None:
     """Return about how many more samples would show a difference of this size (80 % power), to two digits.
 
     None if the difference is shown, or is too small for 100,000 samples."""
-    if difference.detectable is None or difference.differs() or not difference.value:
+    if difference.growth is None or difference.differs():
         return None
-    more = difference.n * ((difference.detectable / difference.value) ** 2 - 1)
+    more = difference.n * (difference.growth - 1)
     return int(float(f"{more:.1e}")) if 1 <= more < 100_000 else None
 
 
@@ -261,7 +279,7 @@ def _verdict_lines(comparison: RunComparison, mode: str, with_facts: bool) -> It
         yield Paragraph(f"{mode}: no headline metric in common", "bold")
         return
     verdict = headline_verdict(comparison, mode)
-    yield Paragraph(f"{verdict}, {mode}, {METRICS[metric].label}", "bold")
+    yield Paragraph(f"{verdict}, {measure_text(mode, metric)}", "bold")
     if with_facts:
         yield Paragraph("; ".join(_headline_facts(comparison, mode, metric)), "")
         for warning in _headline_warnings(comparison, mode, metric):
@@ -286,7 +304,8 @@ def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterat
     if detectable := detectable_points([estimate]):
         yield f"detectable difference {detectable} points"
     if is_tested and (more := more_samples(estimate)):
-        yield f"about {more} more samples needed to show a difference of this size"
+        observed = percent(abs(estimate.value))
+        yield f"about {more} more samples needed to show a difference of {observed} points"
 
 
 def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:
@@ -341,6 +360,13 @@ def difference_rows(comparison: RunComparison, mode: str) -> Iterator[Row]:
                 yield "cause", cause, estimate
 
 
+def _row_label(kind: str, name: str) -> str:
+    """Return what a table calls a row: a metric and a cause by name alone."""
+    if kind == "cause":
+        return part_label(name)
+    return f"task {name}" if kind == "task" else name
+
+
 def is_held(comparison: RunComparison, mode: str, difference: Estimate) -> bool:
     """Return False for a difference of a mode in which scores are missing, unless the headline holds without them."""
     missing = comparison.missing.get(mode)
@@ -374,7 +400,7 @@ def _rows_table(
     else:
         table = new_table("", ("difference", "95 % interval", "n"), first=24)
     for kind, name, estimate in rows:
-        label = name if kind == "metric" else f"{kind} {name}"
+        label = _row_label(kind, name)
         if details and kind != "metric":
             label = f"  {label}"
         if estimate.differs() and is_held(comparison, mode, estimate):
@@ -405,7 +431,7 @@ def _flip_table(title: str, flips: Sequence[Flip], details: bool) -> ReportTable
             flip.sample,
             percent(flip.first),
             percent(flip.second),
-            flip.cause or DASH,
+            part_label(flip.cause) if flip.cause else DASH,
             _short_reason(flip.reason, details),
         )
     return table
@@ -428,15 +454,17 @@ def _legend(comparison: RunComparison) -> Iterator[str]:
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others}). "
-        "*: below 0.05. Intervals are not adjusted. Terms: docs/glossary.md."
+        "*: below 0.05. Intervals are not adjusted. Terms: agrotools docs glossary."
     )
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield (
-            f"cause: if positive, {comparison.second} loses fewer points to this cause. The causes add up to the "
+            f"Causes: if positive, {comparison.second} loses fewer points to this cause. The causes add up to the "
             "difference."
         )
-        yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
+        # The parts of all tools have one meaning, which stands once.
+        kinds = dict.fromkeys(TOOL if cause.startswith(TOOL) else cause for cause in causes)
+        yield "; ".join(f"{part_label(kind)}: {part_meaning(kind)}" for kind in kinds) + "."
 
 
 def with_reasons(comparison: RunComparison, runs: tuple[Path, Path], most: int) -> RunComparison:

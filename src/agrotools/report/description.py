@@ -43,11 +43,10 @@ def _facts(described: Description) -> ReportTable:
             f"{number:g}" for number in words.values()
         ),
     }
-    if described.detectable:
-        points = " / ".join(map(whole_points, described.detectable.values()))
-        facts[
-            f"detectable difference near a score of 50, points, {' / '.join(described.detectable)}"
-        ] = points
+    if "paired" in described.detectable:
+        # Runs are compared on the same samples: the figure without pairing is only in the JSON.
+        paired = whole_points(described.detectable["paired"])
+        facts["points by which two runs near 50 must differ for compare to show it"] = paired
     facts |= {
         f"reviewed by {reviewers}": f"{count:,}" for reviewers, count in described.reviewed.items()
     }

@@ -29,6 +29,7 @@ from agrotools.core import (
 from agrotools.core.texts import count_text, number_text
 from agrotools.loading.photos import known_name
 from agrotools.report.layout import (
+    DASH,
     MARK_STYLES,
     RIGHT,
     WRONG,
@@ -42,17 +43,36 @@ from agrotools.report.layout import (
 )
 from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
-from agrotools.scoring.attribution import ARGUMENTS, PLANNING, ordered_parts, part_meaning
+from agrotools.scoring.attribution import (
+    ARGUMENTS,
+    PLANNING,
+    TOOL,
+    ordered_parts,
+    part_label,
+    part_meaning,
+)
 from agrotools.scoring.judging.judgements import Judgement
-from agrotools.scoring.lost_points import Shares
+from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
-from agrotools.scoring.metrics import FALSE_REFUSAL, METRICS, scores_sample
+from agrotools.scoring.metrics import (
+    FALSE_REFUSAL,
+    METRICS,
+    OPEN_TEXT,
+    is_judged_text,
+    scores_sample,
+)
+from agrotools.scoring.slots import refused_twin
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
 _LONGEST_SUBMITTED = 240
 _LONGEST_ARGUMENT = 40
 """Most letters of an answer, of the last reply without one, of a slot's text, and of an argument in a reason."""
+_LONGEST_INVALID = 80
+_LONGEST_ERROR = 110
+"""Most letters of the reason why a record is invalid, and of its first error: each stands in one row of a list."""
+NOT_COUNTED = "not in the score: no judge"
+"""Said beside open text that no judge graded."""
 
 
 def explain(
@@ -91,6 +111,8 @@ def explain(
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if shares:
         parts.append(block("lost by", _loss_text(shares), "yellow"))
+        if wrong := first_error(record, scores, largest_part(shares)):
+            parts.append(block("first error", wrong, "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -113,7 +135,8 @@ def _loss_text(shares: Shares) -> str:
     """Return a line for each part that lost points of a record."""
     points = {part: 100 * float(shares[part]) for part in ordered_parts(shares)}
     return "\n".join(
-        f"{part} {lost:.1f} points: {part_meaning(part)}" for part, lost in points.items()
+        f"{part_label(part)} {lost:.1f} points: {part_meaning(part)}"
+        for part, lost in points.items()
     )
 
 
@@ -211,14 +234,25 @@ class SlotReading:
     slot: Slot
     value: float
     lines: tuple[LabelledText, ...]
+    is_counted: bool = True
+    """False for open text that no judge graded: the score of the sample leaves it out."""
 
 
 def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
     """Yield one reading for each row of ``slots``; rows of other slots are left out."""
     by_name = {slot.name: slot for slot in slots}
+    left_out = uncounted(slots, rows)
     for row in rows:
         if slot := by_name.get(row.slot or ""):
-            yield SlotReading(slot, row.value, tuple(slot_lines(slot, row.value, row.reading)))
+            lines = tuple(slot_lines(slot, row.value, row.reading))
+            yield SlotReading(slot, row.value, lines, is_counted=slot.name not in left_out)
+
+
+def uncounted(slots: Sequence[Slot], rows: Sequence[Score]) -> list[str]:
+    """Return the names of open text that is not in the score, because no judge graded it."""
+    if any(row.metric == OPEN_TEXT for row in rows):
+        return []
+    return [slot.name for slot in slots if is_judged_text(slot)]
 
 
 def reading_blocks(readings: Iterable[SlotReading], *, details: bool) -> Iterator[RenderableType]:
@@ -227,7 +261,7 @@ def reading_blocks(readings: Iterable[SlotReading], *, details: bool) -> Iterato
     Without ``details``, the rule is shown only where it is the reason for a lower score.
     """
     for reading in readings:
-        yield _headline(reading.slot, reading.value)
+        yield _headline(reading)
         hidden = {"details"}
         if reading.value >= 1 or any(each.label == "reason" for each in reading.lines):
             hidden.add("rule")
@@ -290,7 +324,8 @@ def slot_lines(
         submitted = shortened(harmless(str(reading["text"])), _LONGEST_SUBMITTED)
         yield LabelledText("submitted", submitted, "dim")
     if "rule" in reading:
-        yield LabelledText("rule", value_text(reading["rule"]), "dim")
+        rule = value_text(reading["rule"])
+        yield LabelledText("rule", _FACTS_RULE if rule.endswith(" x branch") else rule, "dim")
     if isinstance(reading.get("facts"), dict):
         yield from _fact_lines(reading)
     yield from _harm_lines(reading)
@@ -369,8 +404,15 @@ _FACTORS = {
 """Factors below 1 that reduce the score of open text, with their causes."""
 
 
+_FACTS_RULE = (
+    "facts stated minus contradicted, by weight, above the floor; reduced for facts about other subjects, "
+    "for more than 150 words, and for facts about the case that does not apply"
+)
+"""Rule of open text in words; stored scores hold it as the formula of ``docs/judges.md``."""
+
+
 _UNREAD = {
-    "refused": "every value is unknown, which refuses the question",
+    "refused": "every value is unknown, which counts as a refusal",
     "no form": "the answer does not give all values in the form",
     "unknown": "the value is unknown",
     "not a number": "the value is not a number",
@@ -386,7 +428,7 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     """Return the reason for a score; empty if the rule explains it."""
     why = _unread_reason(slot, reading)
     if reading.get("termination") == "no_form":
-        return f"{why or 'another value of the answer form is missing'}, after two requests"
+        return why or "another value of the answer form is missing"
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
@@ -474,20 +516,58 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     sample, trajectory = record.sample, record.trajectory
     if wrong := _wrong_step(record, rows):
         return wrong
-    if part in (PLANNING, ARGUMENTS) and (wrong := _wrong_call(record)):
-        return wrong
+    if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
+        return found[1]
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
         return "refused"
     if not sample.answerable and trajectory is not None and trajectory.answer is not None:
         if any(row.reading.get("rule") == "refused" for row in rows):
             return f"refused, as was its answerable twin {sample.twin}"
         return "answered, although the files do not allow an answer"
-    slots = {slot.name: slot for slot in sample.answer}
+    left_out = uncounted(sample.answer, rows)
+    slots = {slot.name: slot for slot in sample.answer if slot.name not in left_out}
     for row in rows:
         if row.slot in slots and row.value < 1:
             why = reason_text(slots[row.slot], row.value, row.reading)
             return f"{row.slot}: {why or value_text(row.reading.get('rule'))}"
     return ""
+
+
+def first_error(record: Record, rows: Sequence[Score], part: str) -> str:
+    """Return the first error of a record on one line, the same wherever it is shown; empty if it lost no points.
+
+    ``part`` is the one that lost most; empty in step-by-step.
+    """
+    if record.invalid is not None:
+        return f"invalid: {shortened(harmless(record.invalid), _LONGEST_INVALID)}"
+    wrong = twin_text(rows) or first_wrong_step(record, rows, part)
+    return shortened(harmless(wrong), _LONGEST_ERROR)
+
+
+def twin_text(rows: Sequence[Score]) -> str:
+    """Return why the twin of an unanswerable sample takes a point from it, or an empty text."""
+    twin = refused_twin(rows)
+    return f"the answerable twin {twin} was refused: one point less" if twin else ""
+
+
+def first_wrong_step(record: Record, rows: Sequence[Score], part: str) -> str:
+    """Return the first step that cost points, with its number, and what is wrong with it.
+
+    ``part`` is the one that lost most. Where calls and results are right, the step is the answer.
+    """
+    trajectory = record.trajectory
+    if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
+        number, wrong = found
+        return f"reference step {number}: {wrong}"
+    if trajectory is not None and trajectory.answer is None:
+        return f"no answer ({trajectory.termination})"
+    reason = lost_reason(record, rows, part)
+    if part.startswith(TOOL) and trajectory is not None:
+        tools = part.removeprefix(TOOL).split("+")
+        for number, step in enumerate(trajectory.steps, start=1):
+            if step.call is not None and step.call.tool in tools:
+                return f"step {number}, {step.call.tool}: {reason}"
+    return reason
 
 
 def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
@@ -503,36 +583,42 @@ def _wrong_step(record: Record, rows: Sequence[Score]) -> str:
     return ""
 
 
-def _wrong_call(record: Record) -> str:
-    """Return the first call of the reference that is missing, or its first wrong argument; empty if there is none."""
+def _wrong_call(record: Record) -> tuple[int, str] | None:
+    """Return the number of the first reference step that is missing or has a wrong argument, and what is wrong."""
     trajectory, reference = record.trajectory, record.sample.reference
     if trajectory is None or reference is None:
-        return ""
+        return None
     calls = [step.call for step in trajectory.steps if step.call]
     matches = reference_places(record)
     for at, step in enumerate(reference.steps):
         if at not in matches:
-            return f"no call of {step.tool}"
+            return at + 1, f"no call of {step.tool}"
         compared = agreements(calls[matches.index(at)], step, record.sample)
         if wrong := [each for each in compared if each.mark == WRONG]:
             # An expression is wrong by the values of its variables, too.
             differing = [each for each in [*wrong, *compared] if each.predicted != each.reference]
             shown = differing[0] if differing else wrong[0]
             predicted, expected = _short_argument(shown.predicted), _short_argument(shown.reference)
-            return f"{step.tool}: {shown.name} {predicted}, reference {expected}"
-    return ""
+            reason = f"{shown.name}={predicted}, reference {shown.name}={expected}"
+            return at + 1, f"{step.tool}: {reason}"
+    return None
 
 
 def _short_argument(text: str) -> str:
     return f"{text[: _LONGEST_ARGUMENT - 1]}…" if len(text) > _LONGEST_ARGUMENT else text
 
 
-def _headline(slot: Slot, value: float) -> Text:
+def _headline(reading: SlotReading) -> Text:
+    slot, value = reading.slot, reading.value
     mark = RIGHT if value >= 1 else WRONG
+    style = MARK_STYLES[mark] if value in (0, 1) else "yellow"
     line = Text("  ")
-    line.append(
-        f"{mark} {percent(value)}", style=MARK_STYLES[mark] if value in (0, 1) else "yellow"
-    )
+    if reading.is_counted:
+        line.append(f"{mark} {percent(value)}", style=style)
+    else:
+        line.append(f"{DASH} {percent(value)}", style="dim")
     line.append(f"  {slot.name}", style="bold")
     line.append(f"  {harmless(slot.label)} ({slot.type.replace('_', ' ')})", style="dim")
+    if not reading.is_counted:
+        line.append(f"  {NOT_COUNTED}", style="yellow")
     return line

@@ -391,6 +391,17 @@ _CONDITIONS = ("degrade", "faults", "tool_images")
 """Conditions of a run that stand among the options of its benchmark."""
 
 
+TABLE_MODE = "table"
+"""In place of a mode in comparisons of tables of scores."""
+
+
+def measure_text(mode: str, metric: str) -> str:
+    """Return what a headline is: mode and metric; of a table its column ``score``."""
+    if mode == TABLE_MODE:
+        return "column score of the table"
+    return f"{mode}, {METRICS[metric].label}"
+
+
 def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return notes on open text in FAS: the number of samples without it, and the judges that graded the others."""
     runs_of_note: dict[str, list[str]] = {}
@@ -465,10 +476,10 @@ def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
         yield f"{name}, " if len(summaries) > 1 else "", summary
 
 
-SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
+DRAWN_NOTE = "drawn pictures: scores say nothing about real fields"
 PRIVILEGED_NOTE = "privileged: sees reference solutions; a yardstick, not a result."
 UNSEALED_NOTE = (
-    "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
+    "unsealed: this agent was not isolated and could have read the answers (agrotools docs agents)."
 )
 
 

@@ -26,7 +26,7 @@ from agrotools.report.layout import (
     value_cell,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.scoring.attribution import TOOL, Attribution, Split, part_meaning
+from agrotools.scoring.attribution import Attribution, Split, part_label, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import Estimate
@@ -358,7 +358,8 @@ def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> l
         interval = interval_text(split.intervals.get(name), _one_digit) or DASH
         style = "green" if name == "score" else "red"
         bar = TableCell(("█" * round(_BAR_CELLS * points / 100),), style)
-        table.add_row(name, _one_digit(points), interval, bar, meaning, ruled=name == "gap")
+        label = part_label(name) if name in split.parts else name
+        table.add_row(label, _one_digit(points), interval, bar, meaning, ruled=name == "gap")
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     return [table, *tasks, *paragraph(notes, "dim")]
 
@@ -374,7 +375,7 @@ def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> ReportTable:
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
         largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
-            f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}"
+            f"{part_label(part)} {split.parts[part]:.1f}"
             for part in largest
             if split.parts.get(part, 0.0) > 0
         )

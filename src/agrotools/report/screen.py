@@ -43,16 +43,7 @@ from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning
 from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References
 from agrotools.runner.rescore import Rescored
-from agrotools.scoring.attribution import (
-    ANSWER,
-    ARGUMENTS,
-    FAULT,
-    FORM,
-    PLANNING,
-    READING,
-    TOOL,
-    Attribution,
-)
+from agrotools.scoring.attribution import CAUSES, FAULT, TOOL, Attribution
 from agrotools.scoring.comparisons import paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import (
@@ -77,6 +68,9 @@ _STRANGERS = "strangers"
 _LEAST_LOST = 0.5
 """Points of a part that are shown: fewer are 0 without digits."""
 _DRAWN = "The pictures are drawn: scores say nothing about real fields."
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+"""Space in a command at which no line ends: a space once the lines are made."""
+_TERMS = f"Terms: {'agrotools docs glossary'.replace(' ', _NO_BREAK)}."
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 
 
@@ -225,7 +219,7 @@ def _fault_lines(faults: Sequence[str], width: int, room: int) -> list[Text]:
 
 def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None) -> list[Text]:
     lines = textwrap.wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=" …")
-    return [Text(line, style=style) for line in lines]
+    return [Text(line.replace(_NO_BREAK, " "), style=style) for line in lines]
 
 
 def _title(shown: Screen, measure: Measure | None, width: int) -> list[Text]:
@@ -255,7 +249,7 @@ def _size_text(shown: Screen, measure: Measure | None) -> str:
         size = f"{count_text(n_samples, 'question')}, {estimate.n} scored"
     else:
         size = count_text(n_samples, "question")
-    return f": {size}{', a first look (--quick)' if summary.quick else ''}"
+    return f": {size}{', the quick part (--quick)' if summary.quick else ''}"
 
 
 def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
@@ -277,21 +271,9 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
         for part in with_tools.values():
             for each in part.counts.constant_arguments:
                 yield (
-                    f"All {each.calls} calls of {each.tool} by {name} have {each.argument} "
+                    f"All {each.calls} calls of {each.tool} by {name} have {each.argument}="
                     f"{value_text(each.value)}; those of the reference vary."
                 )
-
-
-_LOST_BY = {
-    PLANNING: "wrong plan",
-    ARGUMENTS: "wrong arguments",
-    FAULT: "faults put into calls",
-    TOOL: "tool errors",
-    READING: "misread results",
-    FORM: "unreadable answers",
-    ANSWER: "wrong answers",
-}
-"""Parts of lost points in words that need no explanation."""
 
 
 def _lost(ladder: Sequence[Rung], measure: Measure) -> Iterator[str]:
@@ -322,11 +304,11 @@ def _lost_text(name: str, lost: Attribution) -> str:
     for value, part in sorted(((value, part) for part, value in by_part.items()), reverse=True):
         if value >= _LEAST_LOST:
             tools = f" ({', '.join(worst_tools)})" if part == TOOL else ""
-            texts.append(f"{_LOST_BY[part]} {value:.0f}{tools}")
+            texts.append(f"{CAUSES[part].label} {value:.0f}{tools}")
     if not texts:
         return ""
-    n_points = sum(by_part.values())
-    return f"Where the {n_points:.0f} lost points of {name} went: {', '.join(texts)}."
+    points = count_text(round(sum(by_part.values())), "point")
+    return f"Where {name} lost {points}: {', '.join(texts)}."
 
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
@@ -357,11 +339,15 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
 
 
 def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
-    """Return which differences so few questions can show."""
+    """Return about which difference of two models so few questions find, as ``detectable`` is defined elsewhere."""
     n = max(each.n for each in estimates)
     questions = count_text(n, "question")
     if least := detectable_points(estimates, out_of):
-        return f"{questions} show only differences over about {least} points."
+        # The scores of another model are not known yet, so that what pairing gains cannot be counted.
+        return (
+            f"With {questions}, a difference of about {least} points is found in 4 of 5 cases; "
+            "less is enough if models fail on the same questions."
+        )
     return f"{questions} are too few to rank models."
 
 
@@ -383,9 +369,9 @@ def _ceiling_sentence(
     score = f"every call right, the score is {', '.join(values)}{where}"
     if all(estimate.value >= 1 for _, estimate in ceilings):
         return f"With {score}."
-    blamed = "tool errors"
+    blamed = CAUSES[TOOL].label
     if any(each.benchmark_options.get("faults") for each in shown.summaries):
-        blamed += " and the faults put into calls"
+        blamed += f" and {CAUSES[FAULT].label}"
     if not all(each.synthetic for each in shown.summaries):  # drawn labels are exact
         blamed += " or wrong labels"
     cost = "the rest"
@@ -398,7 +384,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     """Yield sentences on policies that are given the reference, and on agents that were not isolated."""
     roles = {rung.role for rung in ladder}
     if "planner" in roles and "model" not in roles:
-        yield "planner is a simple copying agent, to show what you will see."
+        yield "planner, a simple copying agent, stands in for your model."
     models = {*(summary.model for summary in shown.summaries), *shown.references.scored}
     shown_baselines = {f"baseline:{rung.name}" for rung in ladder}
     given = [model for model in (PLANNER, CEILING) if model in models & shown_baselines]
@@ -415,7 +401,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
         yield _RECORDED
     if any(summary.unsealed for summary in shown.summaries):
         yield UNSEALED_NOTE
-    yield "Terms: docs/glossary.md."
+    yield _TERMS
 
 
 def _place(
@@ -481,9 +467,15 @@ def _refusals(part: ModeSummary) -> str:
     if refused:
         verb = "left" if texts else "Left"
         share = _share_text(refused.overall, part)
-        texts.append(f"{verb} {share} answerable questions unanswered")
+        charts = " (a chart that is not drawn counts so)" if _asks_for_charts(part) else ""
+        texts.append(f"{verb} {share} answerable questions unanswered{charts}")
     sentences = [f"{'; '.join(texts)}."] if texts else []
     return " ".join([*sentences, *stranger_sentences(part)])
+
+
+def _asks_for_charts(part: ModeSummary) -> bool:
+    """Return True if charts are asked for, and may be left out as a refusal."""
+    return "plot" in part.metrics
 
 
 def stranger_sentences(part: ModeSummary) -> Iterator[str]:

@@ -10,8 +10,8 @@ from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
+    DRAWN_NOTE,
     PRIVILEGED_NOTE,
-    SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     Notes,
     Paragraph,
@@ -130,9 +130,7 @@ def _title(summaries: Sequence[Summary]) -> Iterator[Paragraph]:
         (s.benchmark or "benchmark", s.benchmark_version, s.synthetic) for s in summaries
     )
     for name, version, synthetic in benchmarks:
-        yield Paragraph(
-            f"{benchmark_title(name, version)}{f'  {SYNTHETIC_NOTE}' * synthetic}", "bold"
-        )
+        yield Paragraph(f"{benchmark_title(name, version)}{f'  {DRAWN_NOTE}' * synthetic}", "bold")
     if len(benchmarks) > 1:
         yield Paragraph("These runs use different benchmarks and are not comparable.", "bold red")
 
@@ -176,7 +174,7 @@ def _reach_text(estimate: Estimate, of_what: str) -> str:
     if estimate.detectable is None:
         return text
     least = whole_points(estimate.detectable)
-    return f"{text}, and two models are told apart from {least} points on (power 80 %)"
+    return f"{text}; unpaired, two models like this one are told apart from {least} points on (power 80 %)"
 
 
 SHARD = (
@@ -187,8 +185,8 @@ _WEIGHTED = {
     "samples": "scores are weighted means: the benchmark gives each of its questions a weight",
 }
 _QUICK = (
-    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models: run the whole "
-    "benchmark"
+    "quick part: a small, fixed selection of the questions for a first look. It is too small to rank models: agrotools "
+    "eval BENCHMARK, without --quick, runs all questions"
 )
 
 
@@ -273,7 +271,7 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
 
 
 def _synthetic(summaries: Sequence[Summary]) -> str:
-    return " (synthetic)" * all(summary.synthetic for summary in summaries)
+    return " (drawn pictures)" * all(summary.synthetic for summary in summaries)
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
@@ -480,7 +478,7 @@ def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Itera
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return the notes to the tables: units, excluded samples and invalid records."""
     lines = [
-        "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
+        "Values in percent with 95 % intervals below, over clusters of samples that share a file "
         f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters), grey in parts under 5."
     ]
     lines += open_text_notes(summaries)

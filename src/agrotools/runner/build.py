@@ -305,8 +305,8 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
 
 
 def part_text(benchmark: BenchmarkConfig) -> str:
-    """Return the part of the benchmark that is run, for titles: ``, first look, shard 3/16``; empty for all of it."""
-    quick = ", first look" if benchmark.quick else ""
+    """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
+    quick = ", quick part" if benchmark.quick else ""
     shard = f", shard {benchmark.shard}" if benchmark.shard else ""
     return quick + shard
 

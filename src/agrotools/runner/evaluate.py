@@ -68,10 +68,14 @@ _LOOKED_AT = 32
 
 
 class Evaluation(NamedTuple):
-    """Folder of a run, and the reason why it ended early (None: complete)."""
+    """Folder of a run, the reason why it ended early (None: complete), and what it had from earlier.
+
+    ``n_reused``: number of its records that were there before, and were not run again.
+    """
 
     run: Path
     stopped: BudgetReached | None = None
+    n_reused: int = 0
 
 
 def evaluate(
@@ -160,14 +164,14 @@ def execute_plan(
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise
-            return Evaluation(folder, stopped)
+            return Evaluation(folder, stopped, n_finished)
         finally:
             bar.close()
             if stats is not None:
                 _store_usage(store, stats, usage_before)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
-        return Evaluation(folder)
+        return Evaluation(folder, n_reused=n_finished)
 
 
 def _store_usage(store: RunStore, stats: WireStats, usage_before: Mapping[str, int]) -> None:

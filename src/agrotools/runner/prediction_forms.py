@@ -1,7 +1,7 @@
 """Rows of a file of predictions, in any of the forms that evaluation programs write.
 
 Read are tables (CSV, TSV, Excel, parquet, also of VLMEvalKit), JSON Lines and JSON with a row for each sample, objects
-of texts by id, logs of Inspect as JSON, results of promptfoo, samples of lm-eval, and predictions of OpenCompass.
+of texts by id, logs of Inspect, results of promptfoo, samples of lm-eval, and predictions of OpenCompass.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.loading.values import SUFFIXES, TABLES, read_json, read_rows
+from agrotools.runner.inspect_logs import SUFFIX, read_log
 from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.json_kinds import is_list, is_object, is_text
@@ -94,7 +95,7 @@ def read_prediction_rows(
 
 
 def _read_json_form(file: Path, ids: Collection[str], column: str) -> _Form:
-    whole = read_json(file)
+    whole = read_log(file) if file.suffix == SUFFIX else read_json(file)
     parts = (whole, *fields_of(whole).values())
     if any(_is_by_id(fields_of(part), ids) for part in parts):
         _check_keys(file, ids)
@@ -107,15 +108,11 @@ def _check_suffix(file: Path) -> None:
             f"there is no file {file}",
             hint="--predictions FILE: rows with a sample id and a prediction",
         )
-    known = (*SUFFIXES, ".tsv", ".xlsx")
-    if file.suffix in known:
-        return
-    hint = f"one of {', '.join(known)}"
-    if file.suffix == ".eval":
-        hint = (
-            "write the log of Inspect as JSON: inspect log convert --to json --output-dir DIR FILE"
+    known = (*SUFFIXES, ".tsv", ".xlsx", SUFFIX)
+    if file.suffix not in known:
+        raise UsageError(
+            f"{file.name} is not a table of predictions", hint=f"one of {', '.join(known)}"
         )
-    raise UsageError(f"{file.name} is not a table of predictions", hint=hint)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

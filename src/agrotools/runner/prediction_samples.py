@@ -17,6 +17,9 @@ _SHORTEST_QUERY = 20
 _LABEL = 60
 """Characters of an id that a message shows."""
 
+_OTHER_SAMPLES = frozenset(("cluster", "twin"))
+"""Columns that agrotools itself writes with ids of other samples: a cluster has the name of its first sample."""
+
 
 class MatchedRow(NamedTuple):
     """Row of a file that belongs to a sample. ``by``: the column that identifies the sample, or ``position``."""
@@ -96,6 +99,8 @@ class RowSamples:
 
     def _holds_ids(self, column: str) -> bool:
         """Return True if each text in a column is the id of a sample, which no number is."""
+        if column.rpartition(".")[2] in _OTHER_SAMPLES:
+            return False
         values = [value for row in self.table.rows if (value := _value_at(row, column)) is not None]
         return bool(values) and all(
             isinstance(value, str) and value in self.by_id and not value.isdecimal()

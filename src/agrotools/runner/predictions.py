@@ -7,7 +7,7 @@ prediction, a value for each item of the answer form, or a transcript (:mod:`agr
 from collections.abc import Mapping, Sequence, Set
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,6 +22,7 @@ from agrotools.loading.photos import photos_of
 from agrotools.loading.values import TABLES
 from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
+from agrotools.runner.inspect_logs import import_log, own_log
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, WorkItems, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
@@ -119,7 +120,7 @@ def import_predictions(
     """Write a run folder with the answers or transcripts of ``file``, and return it with what was matched.
 
     The modes are those of the rows: no-tool of a prediction, end-to-end of ``messages``, step-by-step of ``steps``.
-    Repeated rows of a sample are its epochs.
+    Repeated rows of a sample are its epochs. The log of one of our Inspect tasks becomes the end-to-end run that it is.
 
     Args:
         benchmark_path: name or folder under which the benchmark was loaded.
@@ -137,6 +138,8 @@ def import_predictions(
         RunStoreError: the folder holds another run, or cannot be written.
     """
     choosing = Choosing(readings or Readings(), chosen)
+    if log := own_log(file):
+        return _import_own_log(file, log, benchmark, model, out, choosing)
     table = _read_rows(file, benchmark, chosen.column)
     matched = match_rows(table, benchmark, file.name, choosing, of_table=file.suffix in TABLES)
     choosing.readings.settle()
@@ -176,6 +179,30 @@ def import_predictions(
             if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
+
+
+def _import_own_log(
+    file: Path,
+    log: Mapping[str, Any],
+    benchmark: Benchmark,
+    model: str,
+    out: Path | None,
+    choosing: Choosing,
+) -> tuple[Path, RowCounts]:
+    """Write a run folder with the records in a log of one of our tasks of Inspect; no column of it is read."""
+    if choosing.chosen != NOTHING_CHOSEN:
+        raise UsageError(
+            f"{file.name} is a log of our own task, whose records are taken as they are",
+            hint="omit --column, --only, --repeated and --decimal",
+        )
+    imported_log = import_log(file, log, benchmark, model=model, out=out)
+    choosing.readings.take("records of agrotools in a log of Inspect, with their calls")
+    problems: dict[str, list[str]] = {}
+    if imported_log.invalid:
+        problems["samples without a score (invalid, left out of the scores)"] = imported_log.invalid
+    n_records = imported_log.recorded
+    counts = RowCounts(len(log["samples"]), n_records, {"record": n_records}, problems)
+    return imported_log.folder, counts
 
 
 def _read_rows(file: Path, benchmark: Benchmark, column: str) -> PredictionRows:

@@ -91,6 +91,25 @@ class ProgressLine:
             redirect_to_null(self._stream)
 
 
+def _plan_text(total: int, already: int, composition: str) -> str:
+    """Return how many samples a run begins with, and how many of them were recorded earlier."""
+    if not already:
+        return (
+            f"{composition} ({total} to run)"
+            if composition
+            else f"{count_text(total, 'sample')} to run"
+        )
+    answers = count_text(already + total, "answer")
+    if composition:
+        answers = f"{answers} ({composition})"
+    were_recorded = (
+        "was recorded earlier and is reused"
+        if already == 1
+        else "were recorded earlier and are reused"
+    )
+    return f"{already} of {answers} {were_recorded}"
+
+
 def _printable(text: str) -> str:
     """Return ``text`` without control characters, so that a name cannot move the cursor or break the line."""
     return (
@@ -122,7 +141,7 @@ class Progress:
     """Progress of a run: counts of finished samples, rate, time left, and state of the wire.
 
     Args:
-        total: samples to run now. If 0, a line says immediately that all are done.
+        total: samples to run now. If 0, a line says immediately that all were recorded earlier.
         already: samples finished earlier; they count as done, but not in the rate.
         stats: current state of the wire; None for a run without a model.
         composition: number of samples and their modes or epochs, if a sample is run more than once.
@@ -151,19 +170,7 @@ class Progress:
         self._began = self._started
         self._signs, self._last_sign = -1, self._started
         self._closed = not total
-        whole = (
-            f"{already + total} ({composition})"
-            if composition
-            else count_text(already + total, "sample")
-        )
-        if not total:
-            self.note(f"{title}: {'all ' if already != 1 else ''}{whole} already done")
-        elif already:
-            self.note(f"{title}: resuming, {already} of {whole} done")
-        else:
-            self.note(
-                f"{title}: {f'{composition} ({total} to run)' if composition else f'{whole} to run'}"
-            )
+        self.note(f"{title}: {_plan_text(total, already, composition)}")
 
     def finished(self, record: Record) -> None:
         """Count one record."""

@@ -242,7 +242,8 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
     )
     changed = differences(old, manifest)
     records = folder / RECORDS_FILE
-    if changed and not (records.exists() and records.stat().st_size):
+    has_records = records.exists() and records.stat().st_size > 0
+    if changed and not has_records:
         return (
             manifest,
             notes,
@@ -257,6 +258,11 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
         raise RunStoreError(
             f"{folder} holds the run of {old.name!r}, not of {manifest.name!r}",
             hint="--out DIR starts another run; leave out --name to go on with this one",
+        )
+    if has_records and manifest.name and not old.name:
+        notes.append(
+            f"the answers of {old.model} that are in {folder} get the name {manifest.name!r}; "
+            "of another version of the agent, --out DIR starts another run"
         )
     return merged(old, manifest), notes
 

@@ -24,7 +24,7 @@ _USERNS = (
 )
 _APPARMOR = (
     "AppArmor keeps bwrap from making user namespaces (Ubuntu 23.10 and later): give it a profile, which "
-    "docs/sandbox.md has, or apt-get install apparmor-profiles and enable bwrap-userns-restrict"
+    "`agrotools docs sandbox` has, or apt-get install apparmor-profiles and enable bwrap-userns-restrict"
 )
 _LANDLOCK = "it needs Linux 5.13 or later with Landlock enabled (lsm=...,landlock) and not filtered by a container"
 

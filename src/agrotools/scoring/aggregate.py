@@ -279,7 +279,7 @@ class RunAggregator:
         if units is None:
             return None
         sources = [traits.source for traits in self.table.traits_of(units.samples)]
-        estimate = estimate_mean(units.values, sources, units.weights)
+        estimate = estimate_mean(units.values, sources, units.weights, paired=False)
         return estimate if estimate.interval else None
 
     def _no_tool_part(self) -> NoToolPart | None:

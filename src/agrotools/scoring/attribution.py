@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import factorial, floor
+from typing import NamedTuple
 
 from agrotools.core import FrozenModel
 from agrotools.core.lazy import np
@@ -31,16 +32,25 @@ PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = (
 )
 TOOL = "tool:"
 """Start of the name of a tool's part; parts of tools that cannot be told apart are joined by ``+``."""
-MEANINGS = {
-    PLANNING: "wrong or missing call",
-    ARGUMENTS: "wrong arguments",
-    FAULT: "injected into a call by --faults",
-    TOOL: "result differs from the benchmark's truth: one of them is wrong",
-    READING: "observation right, answer wrong",
-    FORM: "answer cannot be read",
-    ANSWER: "wrong answer: without tools, or after the same calls and results as in the other run",
+
+
+class Cause(NamedTuple):
+    """What people read of a part; data files hold its id."""
+
+    label: str
+    meaning: str
+
+
+CAUSES = {
+    PLANNING: Cause("wrong plan", "a call is wrong or missing"),
+    ARGUMENTS: Cause("wrong arguments", "a call's arguments disagree with the reference"),
+    FAULT: Cause("injected faults", "--faults put an error into a call"),
+    TOOL: Cause("tool errors", "tool and truth disagree; either may be wrong"),
+    READING: Cause("misread results", "results right, answer wrong"),
+    FORM: Cause("unreadable answers", "the answer cannot be read from its form"),
+    ANSWER: Cause("wrong answers", "no call explains it"),
 }
-"""Parts and their meanings."""
+"""Parts in the order of a sample, as every screen, page and document names them."""
 AT_LIMIT = ("max_steps", "context", "timeout")
 """Endings of a sample that went on calling; the other endings without an answer are of the form."""
 _STEP = 2**20
@@ -74,14 +84,22 @@ class Attribution(FrozenModel):
     ``agrotools attribute`` makes them."""
 
 
+def part_label(part: str) -> str:
+    """Return the name of a part for people; a part of tools names them: ``tool errors (count_objects)``."""
+    if not part.startswith(TOOL):
+        return CAUSES[part].label
+    tools = part.removeprefix(TOOL).replace("+", ", ")
+    return f"{CAUSES[TOOL].label} ({tools})" if tools else CAUSES[TOOL].label
+
+
 def part_meaning(part: str) -> str:
     """Return the meaning of a part in words."""
-    return MEANINGS[TOOL if part.startswith(TOOL) else part]
+    return CAUSES[TOOL if part.startswith(TOOL) else part].meaning
 
 
 def ordered_parts(parts: Iterable[str]) -> list[str]:
     """Return parts in the order of a sample: planning, arguments, faults, tools by name, reading, form."""
-    order = [*MEANINGS]
+    order = [*CAUSES]
     return sorted(
         set(parts), key=lambda part: (order.index(TOOL if part.startswith(TOOL) else part), part)
     )

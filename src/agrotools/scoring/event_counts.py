@@ -271,7 +271,7 @@ _CAUSES = {
         "look at one with agrotools explain, and try another --protocol",
     ),
     "no_form": (
-        "did not give all values of the answer form, which was asked for",
+        "did not give all values of the answer form",
         "look at one with agrotools explain",
     ),
     "max_steps": ("did not answer within --max-steps turns", "try a larger --max-steps"),

@@ -1,7 +1,8 @@
 """One-sided test of whether a new run is worse than an old one by more than an allowed drop, paired by sample.
 
 The bound is ``drop - t * error`` with the CR2 cluster-robust standard error of the paired differences and
-Satterthwaite's degrees of freedom (:func:`agrotools.scoring.statistics.ratio_spread`). ``performance/gate_power.py``
+Satterthwaite's degrees of freedom (:func:`agrotools.scoring.statistics.ratio_spread`), or lower where few clusters
+cannot exclude rare large deviations, as in the interval of ``compare``. ``performance/gate_power.py``
 simulates its false alarms and its power. Scores that other programs gave, in tables with a row for each model and
 sample, are compared and tested like runs.
 """
@@ -11,7 +12,9 @@ from itertools import combinations
 from math import inf
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.core.lazy import FloatArray, IntArray, np, special
@@ -47,6 +50,8 @@ class DropBound(FrozenModel):
     """Drop of a mean score with its one-sided 95 % lower bound, over ``n`` units in ``n_clusters`` clusters.
 
     ``error`` is the standard error, ``degrees`` its degrees of freedom; both are 0 if all units drop alike.
+    ``unseen`` is how far a drop must be beyond the allowed one to be more than what the clusters cannot exclude of rare
+    large gains; no file holds it.
     """
 
     drop: float
@@ -55,16 +60,21 @@ class DropBound(FrozenModel):
     degrees: float
     n: int
     n_clusters: int
+    unseen: Annotated[float, Field(exclude=True)] = 0.0
 
     def power(self, beyond: float) -> float | None:
-        """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown."""
+        """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown.
+
+        The drop has to exceed t standard errors, and ``unseen``: the less probable of the two counts.
+        """
         if not self.error:
             return None
-        margin = (self.drop - self.lower) / self.error
-        power = 1 - float(special.nctdtr(self.degrees, beyond / self.error, margin))
-        if power != power:  # nctdtr gives NaN for drops of many standard errors
-            return float(beyond / self.error > margin)
-        return power
+        quantile = float(special.stdtrit(self.degrees, LEVEL))
+        by_error = 1 - float(special.nctdtr(self.degrees, beyond / self.error, quantile))
+        if by_error != by_error:  # nctdtr gives NaN for drops of many standard errors
+            by_error = float(beyond / self.error > quantile)
+        by_clusters = float(special.stdtr(self.degrees, (beyond - self.unseen) / self.error))
+        return min(by_error, by_clusters)
 
 
 def drop_bound(
@@ -72,10 +82,12 @@ def drop_bound(
     old: Sequence[float] | FloatArray,
     clusters: Sequence[Hashable] | IntArray,
     weights: FloatArray | None = None,
+    *,
+    allowed: float = 0.0,
 ) -> DropBound:
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
 
-    ``weights``: the weight of each unit; None: all weigh the same.
+    ``weights``: the weight of each unit; None: all weigh the same. ``allowed``: the allowed drop, for the power.
 
     The bound is at least as low as what k clusters cannot exclude of large deviations, of which few or none were seen
     (:func:`agrotools.scoring.statistics.rare_deviations`).
@@ -94,12 +106,22 @@ def drop_bound(
     spread = ratio_spread(data)
     drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
     # As old - new: a rare gain of the new run that was not seen lowers the drop.
-    lower = rare_deviations(old, new, data, drop).lower(LEVEL)
+    rare = rare_deviations(old, new, data, drop)
+    lower = rare.lower(LEVEL)
+    unseen = rare.shown_above(LEVEL, allowed) - allowed
     if error < ROUNDING:
         error, degrees = 0.0, 0.0
     else:
         lower = min(lower, drop - float(special.stdtrit(degrees, LEVEL)) * error)
-    return DropBound(drop=drop, lower=lower, error=error, degrees=degrees, n=n, n_clusters=k)
+    return DropBound(
+        drop=drop,
+        lower=lower,
+        error=error,
+        degrees=degrees,
+        n=n,
+        n_clusters=k,
+        unseen=unseen,
+    )
 
 
 class Gate(FrozenModel):
@@ -187,7 +209,7 @@ def gate_of(
     """
     of_new, of_old = valid
     new_mean, old_mean = pair.means
-    bound = drop_bound(pair.first, pair.second, pair.clusters, pair.weights)
+    bound = drop_bound(pair.first, pair.second, pair.clusters, pair.weights, allowed=max_drop)
     lacking, drops, fault = (0, 0), None, ""
     if limits is not None and any(limits.lacking):
         lacking = limits.lacking
@@ -307,11 +329,9 @@ def _open_scores(file: Path) -> SheetTable:
             f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN
         )
     if file.suffix.lower() == ".eval":
-        as_json = f"DIR/{file.stem}.json"
         raise UsageError(
             f"{file.name} is a log of Inspect, neither a run nor a table of scores",
-            hint=f"inspect log convert --to json --output-dir DIR {file}, then agrotools score --benchmark NAME "
-            f"--predictions {as_json} --out RUN, which scores its answers as a run",
+            hint=f"agrotools score --benchmark NAME --predictions {file} --out RUN makes a run of it",
         )
     table = open_table(file)
     columns = {column.lower() for column in table.columns}

@@ -29,6 +29,11 @@ to a few in 2,000, too few for many comparisons; below that it is the p-value of
 never below ``2 ** (1 - m)``, where m is the number of clusters that differ at all: if the runs were equal, each of
 these clusters would favour either run with equal probability.
 
+The detectable difference is the smallest true difference whose reported interval excludes zero in 80 of 100 cases, see
+:class:`LeastDifference`. In simulations with such a true difference (steady, mixed and rarely lost scores), the
+interval excludes zero in 0.70 to 0.81 of the draws at 12 clusters, and in 0.77 to 0.93 at 30 and 150. Without what the
+clusters cannot exclude, it does so in at most 0.02 of the draws where 10 to 50 clusters all differ alike.
+
 Differences shown together are adjusted by Holm's method (1979, Scandinavian Journal of Statistics 6): among equal runs,
 at most 5 % of the tables contain any adjusted p-value below 0.05, for any number and dependence of the differences.
 
@@ -39,7 +44,9 @@ further sample whose two epochs differ is added to the variance, as few samples 
 
 from collections.abc import Hashable, Sequence
 from math import comb
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
+
+from pydantic import Field
 
 from agrotools.core import FrozenModel
 from agrotools.core.lazy import BoolArray, FloatArray, IntArray, np, special
@@ -68,8 +75,11 @@ class Estimate(FrozenModel):
     """Mean of scores, in [0, 1], or difference of two means.
 
     ``n`` is the number of averaged units (samples, steps) after epochs were averaged. ``interval`` is None with fewer
-    than 10 clusters. ``detectable`` is the smallest difference that would be found with 80 % power at the 5 % level:
-    for a mean, to a second run on the same samples with independent errors; for a difference, with its own pairing.
+    than 10 clusters. ``detectable`` is the smallest difference whose reported interval would exclude zero with 80 %
+    power: for a mean, to a second run with independent errors; for a difference, with its own pairing, in either
+    direction.
+    ``growth`` is the factor by which the number of clusters must grow until a difference of ``value`` is detectable; no
+    file holds it.
     ``p`` is the probability of a difference at least as large between equal runs; None with fewer than 10 clusters.
     ``p_adjusted`` is adjusted by Holm's method for all differences in the same table; None if no table shows it.
     """
@@ -79,6 +89,7 @@ class Estimate(FrozenModel):
     n: int
     n_clusters: int
     detectable: float | None = None
+    growth: Annotated[float | None, Field(exclude=True)] = None
     p: float | None = None
     p_adjusted: float | None = None
 
@@ -134,6 +145,8 @@ def estimate_mean(
     values: Sequence[float] | FloatArray,
     clusters: Sequence[Hashable] | IntArray,
     weights: FloatArray | None = None,
+    *,
+    paired: bool = True,
 ) -> Estimate:
     """Return the mean of ``values`` in [-1, 1] with its 95 % interval over ``clusters``, neither of them below 0.
 
@@ -141,6 +154,8 @@ def estimate_mean(
         values: one value per unit (sample or step), already averaged over epochs.
         clusters: the cluster of each unit; any hashable labels, or an array of integers.
         weights: the weight of each unit, above 0; None: all weigh the same.
+        paired: a second run would be in the same clusters (:func:`estimate_difference`); False: in others
+            (:func:`estimate_unpaired`).
 
     Raises:
         ValueError: no values, unequal lengths, or a value outside [-1, 1].
@@ -153,14 +168,20 @@ def estimate_mean(
     mean = min(max(float(np.sum(data.sums)) / float(np.sum(data.sizes)), 0.0), 1.0)
     if k < MIN_CLUSTERS:
         return Estimate(value=mean, n=n, n_clusters=k)
-    lower, upper = mean_interval(data, floor=-1.0 if np.any(scores < 0) else 0.0)
+    has_lost_points = bool(np.any(scores < 0))
+    lower, upper = mean_interval(data, floor=-1.0 if has_lost_points else 0.0)
     spread = ratio_spread(data)
+    of_difference = spread._replace(error=2**0.5 * spread.error)
+    most = 2.0 if has_lost_points else 1.0
+    least = _least_difference(
+        of_difference, _no_deviations(data.n_effective, most) if paired else None
+    )
     return Estimate(
         value=mean,
         interval=Interval(lower=min(float(lower), mean), upper=max(float(upper), mean)),
         n=n,
         n_clusters=k,
-        detectable=_detectable(2**0.5 * float(spread.error), float(spread.degrees)),
+        detectable=least.value if least else None,
     )
 
 
@@ -201,6 +222,7 @@ def estimate_difference(
     widening = _widening(sizes, sums, spread)
     tail = float(special.ndtr(-_t_quantile(_UPPER, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
+    least = _least_difference(spread, rare, reach=max(mean - float(lower), float(upper) - mean))
     return Estimate(
         value=mean,
         interval=Interval(
@@ -209,7 +231,8 @@ def estimate_difference(
         ),
         n=n,
         n_clusters=k,
-        detectable=_detectable(float(spread.error), float(spread.degrees)),
+        detectable=least.value if least else None,
+        growth=least.growth(mean) if least else None,
         p=max(_p_value(resampled, sums, spread, widening), rare.p()),
     )
 
@@ -238,6 +261,11 @@ class RareDeviations(NamedTuple):
     below: float
     above: float
 
+    @property
+    def most(self) -> float:
+        """Largest possible difference, of either sign."""
+        return self.below - self.mean
+
     def lower(self, level: float) -> float:
         """Return the lowest mean that the clusters cannot exclude at a level, if more deviate far than were seen."""
         return self.mean - self._reach(self.n_below, self.below, level)
@@ -253,9 +281,40 @@ class RareDeviations(NamedTuple):
         share = min(1.0, far / k + abs(self.mean) / room)
         return 1.0 if far == k else min(1.0, 2 * float(special.betaincc(far + 1, k - far, share)))
 
+    def shown_above(self, level: float, allowed: float = 0.0) -> float:
+        """Return the mean above which the limit of :meth:`lower` is beyond ``allowed``, if as many deviate far."""
+        return _shown_beyond(self._unseen(self.n_below, level), self.most, allowed)
+
+    def shown_beyond_zero(self, level: float, growth: float = 1.0) -> float:
+        """Return the mean, of either sign, beyond which both limits leave out zero, if as many deviate far.
+
+        ``growth``: of this many times as many clusters, of which the same share deviates far.
+        """
+        most_unseen = max(
+            self._unseen(self.n_below, level, growth),
+            self._unseen(self.n_above, level, growth),
+        )
+        return _shown_beyond(most_unseen, self.most, 0.0)
+
     def _reach(self, far: float, room: float, level: float) -> float:
-        share = _highest_share(far, self.n_clusters, level)
-        return (share - far / self.n_clusters) * room
+        return self._unseen(far, level) * room
+
+    def _unseen(self, far: float, level: float, growth: float = 1.0) -> float:
+        """Return the share of clusters that may deviate far beyond the share that was seen."""
+        share = _highest_share(growth * far, growth * self.n_clusters, level)
+        return share - far / self.n_clusters
+
+
+def _shown_beyond(unseen: float, most: float, allowed: float) -> float:
+    """Return the mean m whose limit is ``allowed``: ``m - unseen * (most + m) = allowed``."""
+    return (allowed + unseen * most) / (1 - unseen)
+
+
+def _no_deviations(n_clusters: float, most: float) -> RareDeviations:
+    """Return what clusters cannot exclude, none of which deviates far from a mean of 0."""
+    return RareDeviations(
+        n_clusters=n_clusters, mean=0.0, n_below=0, n_above=0, below=most, above=most
+    )
 
 
 def rare_deviations(
@@ -332,12 +391,14 @@ def estimate_unpaired(
     ]
     degrees = error**4 / sum(terms)
     reach = float(_t_quantile(_UPPER, degrees)) * error
+    least = LeastDifference(by_error=reach, margin=_power_margin(error, degrees))
     return Estimate(
         value=value,
         interval=Interval(lower=value - reach, upper=value + reach),
         n=n,
         n_clusters=k,
-        detectable=_detectable(error, degrees),
+        detectable=least.value,
+        growth=least.growth(value),
         p=2 * float(special.stdtr(degrees, -abs(value) / error)),
     )
 
@@ -351,7 +412,8 @@ def planned_detectable(
 ) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
-    Scores are taken to spread as much as they can around their mean of 0.5 (0 or 1); graded scores spread less.
+    Scores are taken to spread as much as they can around their mean of 0.5 (0 or 1); graded scores spread less. The
+    difference is at least what the clusters cannot exclude though none was seen to deviate far.
 
     Args:
         sizes: number of samples of each cluster, or the sum of their weights.
@@ -364,7 +426,10 @@ def planned_detectable(
     variance = 0.25 * _variance_of_sum(sizes, squared_weights, within) / sum(sizes) ** 2
     is_plain = [*squared_weights] == [*sizes]
     n_clusters = len(sizes) if is_plain else effective_number(sizes)
-    return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (n_clusters - 1))
+    error = (2 * (1 - correlation) * variance) ** 0.5
+    spread = Spread(np.asarray(0.0), np.asarray(error), np.asarray(2.0 * (n_clusters - 1)))
+    least = _least_difference(spread, _no_deviations(n_clusters, most=1.0))
+    return least.value if least else None
 
 
 def planned_half_width(
@@ -644,11 +709,84 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> FloatArray
     return cast("FloatArray", special.stdtrit(degrees, probability))
 
 
-def _detectable(error: float, degrees: float) -> float | None:
-    """Return the smallest difference found with 80 % power at the 5 % level, from the standard error of differences."""
+_MOST_GROWTH = 1e6
+"""Growth of the number of clusters beyond which no difference is worth the samples."""
+_GROWTH_STEPS = 40
+"""Bisections of a growth: they leave an error of a factor of 1 + 1e-11, as 2 ** 40 is about 1e12."""
+
+
+class LeastDifference(NamedTuple):
+    """Smallest true difference that is found with 80 % power at the 5 % level, in its parts.
+
+    A difference is found if the reported interval excludes zero. This interval reaches to the farther of two limits, so
+    the estimate has to be beyond both: ``by_error``, t standard errors (or more, if the bootstrap reaches farther), and
+    what the clusters cannot exclude of ``rare`` large deviations. In 80 of 100 cases, the estimate is at least the true
+    difference minus ``margin``, the 0.80 quantile of t in standard errors. For t standard errors alone, the sum is the
+    minimum detectable effect of Bloom (1995, doi:10.1177/0193841X9501900504).
+
+    The limit by rare deviations is farther than half the interval of equal runs: the larger the difference is, the more
+    room there is for a deviation (:meth:`RareDeviations.lower`). For 12 clusters of which none deviates far, the
+    interval reaches 26.5 points to each side of 0, but excludes 0 only from an estimate of 36.0 points on.
+    """
+
+    by_error: float
+    margin: float
+    rare: RareDeviations | None = None
+    """Rare large deviations that the interval reckons with; None: it does not."""
+
+    @property
+    def value(self) -> float:
+        """The smallest difference."""
+        return self._at(1.0)
+
+    def growth(self, difference: float) -> float | None:
+        """Return the factor by which the clusters must grow in number until a true difference of this size is found.
+
+        None if that is beyond a million, or if there is no difference.
+        """
+        size = abs(difference)
+        if self._at(_MOST_GROWTH) > size:
+            return None
+        if self._at(1.0) <= size:
+            return 1.0
+        too_few, enough = 1.0, _MOST_GROWTH
+        for _ in range(_GROWTH_STEPS):
+            middle = (too_few * enough) ** 0.5
+            if self._at(middle) > size:
+                too_few = middle
+            else:
+                enough = middle
+        return enough
+
+    def _at(self, growth: float) -> float:
+        """Return the smallest difference with this many times as many clusters, which spread and deviate alike."""
+        shrunk = growth**-0.5
+        needed = self.by_error * shrunk
+        if self.rare is not None:
+            needed = max(needed, self.rare.shown_beyond_zero(_UPPER, growth))
+        return needed + self.margin * shrunk
+
+
+def _least_difference(
+    spread: Spread, rare: RareDeviations | None, *, reach: float = 0.0
+) -> LeastDifference | None:
+    """Return the smallest difference that is found; None if all clusters differ alike, so that no error is known.
+
+    Args:
+        spread: mean, standard error and degrees of freedom of differences.
+        rare: what is known of rare large deviations; None if the interval does not reckon with them.
+        reach: how far the bootstrap interval reaches to its longer side.
+    """
+    error, degrees = float(spread.error), float(spread.degrees)
     if error < ROUNDING:
         return None
-    return float(_t_quantile(_UPPER, degrees) + _t_quantile(POWER, degrees)) * error
+    by_error = max(reach, float(_t_quantile(_UPPER, degrees)) * error)
+    return LeastDifference(by_error, _power_margin(error, degrees), rare)
+
+
+def _power_margin(error: float, degrees: float) -> float:
+    """Return what an estimate falls below the true difference in at most 20 of 100 cases."""
+    return float(_t_quantile(POWER, degrees)) * error
 
 
 # --- repeats (epochs) of a run ----------------------------------------------------------------------------------------

@@ -422,7 +422,7 @@ class Flip(FrozenModel):
     """Sample that two runs score differently; the scores are means over epochs, in [-1, 1].
 
     ``cause`` is the main cause of the points that the run with the lower score lost
-    (:data:`agrotools.scoring.attribution.MEANINGS`), ``reason`` that score in one line; both may be empty.
+    (:data:`agrotools.scoring.attribution.CAUSES`), ``reason`` that score in one line; both may be empty.
     """
 
     sample: str
@@ -495,8 +495,8 @@ class RunComparison(FrozenModel):
 
 def orientation_text(first: str, second: str) -> str:
     """Return the sentence that says what the sign of the differences of two runs means."""
-    meaning = f"a positive number is in favour of {second}"
-    return f"Differences are {second} minus {first}: {meaning}."
+    meaning = f"+ is in favour of {second}, - in favour of {first}"
+    return f"Every difference is {second} minus {first}: {meaning}."
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------

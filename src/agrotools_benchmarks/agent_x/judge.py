@@ -37,7 +37,7 @@ METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
 
 SHIPPED = Path(__file__).with_name("judge.toml")
 _SOURCE = "Agent-X"
-_HINT = "the form: docs/gta-thinkgeo-agent-x.md"
+_HINT = "the form: agrotools docs gta-thinkgeo-agent-x"
 _RUBRIC_PLACE = "{rubric}"
 _DIGITS = 12
 

@@ -175,8 +175,8 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     counted = count_samples(benchmark.samples)
     for what, counts in {
         "task types": counted["task_types"],
-        "answer types": counted["answer_types"],
-        "slots": counted["slots"],
+        "questions by answer type": counted["answer_types"],
+        "parts of answers (slots) by type": counted["slots"],
         "number of reference calls": counted["steps_per_question"],
         "can be asked without tools": {
             "yes" if can else "no": n for can, n in counted["no_tool"].items()
@@ -187,7 +187,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
         )
     if clusters < MIN_CLUSTERS:
         typer.echo(
-            f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures"
+            f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share a file): add pictures"
         )
     if (out / REVIEW_FILE).is_file():
         typer.echo(

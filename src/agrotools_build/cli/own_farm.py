@@ -77,11 +77,18 @@ def build_from_table(
     plan = decide(plan, seen, readings)
     say_what_is_read(plan, seen, readings)
     print_readings(readings)
+    # Before open questions end the command, so that it is known what the decided columns ask.
+    _print_plan(plan, seen)
     readings.settle()
-    _print_plan(plan)
+    name_of_folder = name_of_benchmark(out.name)
+    if stored is not None and stored.name == plan.name != name_of_folder:
+        typer.echo(
+            f"name: the benchmark is named {plan.name}, as {plan_path.name} says; "
+            f"--set name={name_of_folder} names it as its folder"
+        )
     built = build_from_photos(seen, plan, out, progress, others)
     # A plan is kept once its benchmark is there, and never replaces that of another benchmark.
-    if stored is not None and plan != stored and stored.name != name_of_benchmark(out.name):
+    if stored is not None and plan != stored and stored.name != name_of_folder:
         typer.echo(
             f"plan: {plan_path} is the plan of {stored.name} and was not changed; "
             f"--plan NAME{PLAN_ENDING} keeps these answers"
@@ -151,7 +158,24 @@ def _proposed_plan(seen: "DetectedTable", out: Path, words: Sequence[str]) -> "P
         taken_as = shown.get(column.ask, column.ask)
         note = note_with_names(proposal.notes[column.column], plan.column(column.column) or column)
         typer.echo(f"  {column.column}: {note} -> {taken_as}")
+        is_said = any(word.startswith(f"{column.column}.ask=") for word in words)
+        if column.column in proposal.loose and column.ask not in shown and not is_said:
+            typer.echo(_reading_of(column, proposal.loose[column.column]))
     return plan
+
+
+def _reading_of(column: "Column", quantity: str) -> str:
+    """Return the line that says as what a column is read whose header may also stand above something else."""
+    from agrotools_build.own_photos.columns import choices_of
+    from agrotools_build.own_photos.plan import NOTHING, measures
+
+    others = [
+        each for each in choices_of(measures()[column.ask].kind, NOTHING) if each != column.ask
+    ]
+    return (
+        f'    column "{column.column}" is read as {quantity} in the photo, and may mean something else; '
+        f"to change it: --set '{column.column}.ask=WHAT' ({', '.join(others)})"
+    )
 
 
 _NO_CROP = (
@@ -164,26 +188,66 @@ def _lacks_crop(column: "Column") -> bool:
 
 
 def _print_table(seen: "DetectedTable") -> None:
+    from agrotools_build.own_photos.plan import listed
+
     table = seen.table
+    rows_of: dict[Path, int] = {}
+    for each in seen.matched:
+        rows_of[each.image] = rows_of.get(each.image, 0) + 1
+    repeated = [seen.images.shown_name(image) for image, n_rows in rows_of.items() if n_rows > 1]
+    several = f" of {len(rows_of)} photos (several rows: {listed(repeated)})" if repeated else ""
     typer.echo(
         f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}\n"
         f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}\n"
-        f"rows with a photo: {len(seen.matched)}"
+        f"rows with a photo: {len(seen.matched)}{several}"
     )
 
 
-def _print_plan(plan: "Plan") -> None:
-    for column in (column for column in plan.columns if column.is_asked):
-        fields = column.model_dump(
-            exclude_none=True, exclude_defaults=True, exclude={"column", "ask", "yes", "no"}
-        )
-        more = ", ".join(
-            [
-                *(f"{key} {value}" for key, value in fields.items()),
-                *[_NO_CROP] * _lacks_crop(column),
-            ]
-        )
-        typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
+def _print_plan(plan: "Plan", seen: "DetectedTable") -> None:
+    """Say of each column what is asked, which answers are right, and where both are changed."""
+    from agrotools_build.own_photos.building import range_text
+    from agrotools_build.own_photos.questions import right_text
+
+    asked = [column for column in plan.columns if column.is_asked]
+    for column in asked:
+        details = _details_shown(column)
+        more = f" ({', '.join(details)})" if details else ""
+        typer.echo(f"asking: {column.column} as {column.ask}{more}")
+        values = range_text(seen, column)
+        beside = f" (the table has {values})" if values else ""
+        typer.echo(f"  right: {right_text(column)}{beside}")
+    _print_where_to_change(asked)
+
+
+def _details_shown(column: "Column") -> list[str]:
+    """Return the keys of a column that are not the usual ones, in words."""
+    from agrotools_build.own_photos import cells
+
+    usual = {"column", "ask", "yes", "no", "decimal", "abs_tol", "rel_tol"}
+    fields = column.model_dump(exclude_none=True, exclude_defaults=True, exclude=usual)
+    details = [f"{key} {value}" for key, value in fields.items()]
+    if column.decimal == ",":
+        details.append('decimal mark ","')
+    if column.yes == cells.NO:
+        details.append("a yes in the table means the contrary, as its header names healthy plants")
+    if _lacks_crop(column):
+        details.append(_NO_CROP)
+    return details
+
+
+def _print_where_to_change(asked: "Sequence[Column]") -> None:
+    """Say how the tolerance of numbers is changed, with the first column of numbers as the example."""
+    from agrotools_build.own_photos.plan import measures
+
+    numbers = [column for column in asked if measures()[column.ask].kind == "number"]
+    if not numbers:
+        return
+    name = numbers[0].column
+    typer.echo(
+        f"To change what is right: --set '{name}.abs_tol=NUMBER' in the unit of the answer and "
+        f"--set '{name}.rel_tol=SHARE' (0.2 is 20 % of the true value), or abs_tol and rel_tol in the plan. "
+        "If one is given, the other is 0 unless it is given too."
+    )
 
 
 def _check_target(out: Path) -> None:

@@ -14,7 +14,7 @@ from agrotools_build.boxes import GROUPS, SIZES
 from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.columns import column_as, nearly_all_zero, read_column
 from agrotools_build.own_photos.headers import thing_named
-from agrotools_build.own_photos.observers import APART, ONLY, own_quantity, partners_of
+from agrotools_build.own_photos.observers import APART, ONLY, asked_alike, own_quantity, partners_of
 from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -31,6 +31,8 @@ from agrotools_build.own_photos.table import SETTINGS, DetectedTable
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""
 _COLUMNS_NAMED = 20
+_NONE = ("none", "nil", "-", "--", "–")
+"""Cells that are taken as empty, and may say that nothing was found."""
 
 
 class Answer(NamedTuple):
@@ -156,7 +158,10 @@ def _with_second(plan: Plan, column: Column, value: str, seen: DetectedTable) ->
         # What was read as of a second observer gets its own column back.
         its_own = read_column(column.second, seen).column
         plan = plan.model_copy(update={"columns": (*plan.columns, its_own)})
-    others = {each.column for each in partners_of(column, plan.columns, seen.table)}
+    partners = partners_of(column, plan.columns, seen.table)
+    if column.second is None:
+        partners += asked_alike(column, plan.columns, seen)
+    others = {each.column for each in partners}
     changed = {column.column: column.model_copy(update={"second": None})}
     only = value.removeprefix(ONLY)
     if value == APART:
@@ -370,9 +375,12 @@ def _what(column: Column) -> str:
 
 def _say_what_is_left(column: Column, seen: DetectedTable, readings: Readings) -> None:
     texts = [text for _, _, text in seen.cells_of(column.column, column.second)]
-    faults = Counter(text.strip() for text in texts if cells.is_fault(text))
-    for fault, n_cells in faults.items():
-        readings.leave(f"{n_cells} x {fault} of column {column.column}")
+    # "none" and "n/a" are answers to some, so it is said that they count as none.
+    placeholders = Counter(text.strip() for text in texts if cells.is_empty(text) and text.strip())
+    for written, n_cells in placeholders.items():
+        is_none = column.ask in ("disease", "pest") and written.casefold() in _NONE
+        meant = '; write "healthy" if nothing was found' if is_none else ""
+        readings.leave(f"{n_cells} x {written} of column {column.column} (taken as empty{meant})")
     if measures()[column.ask].kind == "name" and column.ask != "class":
         left: Mapping[str, int] = unknown_names(seen, column) | _left_names(column, texts)
         for name, n_cells in left.items():

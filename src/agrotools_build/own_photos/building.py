@@ -22,6 +22,7 @@ from pydantic import JsonValue
 from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import Results, resolve_ref
+from agrotools.core.texts import difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.writing import check_replaceable
@@ -36,6 +37,7 @@ from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.cells import CellFault, Value
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.headers import holds, words_of
+from agrotools_build.own_photos.photo_names import PHONE_SUFFIXES
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -55,7 +57,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_text,
 )
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
-from agrotools_build.own_photos.table import PHONE_SUFFIXES, DetectedTable, Images
+from agrotools_build.own_photos.table import DetectedTable, Images
 from agrotools_build.own_photos.tool_check import tool_checks
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled
@@ -201,6 +203,8 @@ def build_from_photos(
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
+    n_photos = len({matched.image for matched in seen.matched})
+    n_questions = plan.most_questions(n_photos)
     skipped, columns = seen.skipped, list[Column]()
     for column in plan.columns:
         # Rows with unknown names are left out below: they need no answer.
@@ -220,8 +224,12 @@ def build_from_photos(
     values = {column: answers for column, (answers, _) in agreed.items()}
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         originals = Originals(Path(scratch))
-        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, progress)
-        part = _part(columns, part_of, plan, originals, skipped)
+        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, n_questions, progress)
+        used = dict[str, int]()
+        unused = partial(
+            _count_used, part_of=part_of, plan=plan, most=n_questions, skipped=skipped, used=used
+        )
+        part = _part(columns, part_of, plan, originals, skipped, n_questions, unused)
         paired = None
         if strangers is not None:
             column = _column_for_strangers(columns, part_of)
@@ -244,21 +252,7 @@ def build_from_photos(
                 raise
             why = f"{error.message}; left out: {'; '.join(left_out)}"
             raise BenchmarkError(why, hint=error.advice) from error
-    samples, used = load_folder(out).samples, dict[str, int]()
-    for column, pictured in part_of.items():
-        of_column = (
-            sample
-            for sample in samples
-            if sample.metadata["column"] == column and sample.answerable
-        )
-        shown = {str(file.sha256) for sample in of_column for file in sample.files}
-        used[column] = len(shown)
-        names = {str(each.file.sha256): each.name for each in pictured}
-        values = {str(each.file.sha256): each.value for each in pictured}
-        for digest in sorted(names.keys() - shown):
-            others = [value for other, value in values.items() if other != digest]
-            reason, hint = _why_unused(values[digest], others, plan, column, len(samples))
-            skipped.add(column, reason, hint, example=names[digest])
+    samples = load_folder(out).samples
     warnings, checks = (
         _unknown_names(columns, part_of),
         compare_with_tool(samples, columns, part_of),
@@ -276,35 +270,91 @@ def build_from_photos(
     )
 
 
+def _count_used(
+    samples: Sequence[Sample],
+    *,
+    part_of: Mapping[str, list[Pictured]],
+    plan: Plan,
+    most: int,
+    skipped: SkippedRows,
+    used: dict[str, int],
+) -> None:
+    """Write into ``used`` how many photos of each column the samples ask about, and why not others into ``skipped``.
+
+    ``most``: largest number of questions.
+    """
+    reached = most if len(samples) >= most else 0
+    for column, pictured in part_of.items():
+        of_column = (
+            sample
+            for sample in samples
+            if sample.metadata["column"] == column and sample.answerable
+        )
+        shown = {str(file.sha256) for sample in of_column for file in sample.files}
+        used[column] = len(shown)
+        names = {str(each.file.sha256): each.name for each in pictured}
+        values = {str(each.file.sha256): each.value for each in pictured}
+        groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
+        for digest in sorted(names.keys() - shown):
+            others = [value for other, value in values.items() if other != digest]
+            reason, hint = _why_unused(values[digest], others, plan, column, reached)
+            is_alone = [*groups.values()].count(groups[digest]) == 1
+            if is_alone and isinstance(values[digest], bool):
+                # A yes or no is asked about several photos, and more questions would not help.
+                reason = f"no other photo has the same {' and '.join(groups[digest])}"
+                finest = _finest(groups.values())
+                hint = f"--set '{finest}.ask=nothing' does not keep these photos apart"
+            elif not shown and len({*values.values()}) == 1:
+                reason = "all its photos have the same answer"
+                hint = "add photos with other answers"
+            skipped.add_photo(column, reason, hint, names[digest])
+
+
+def _finest(groups: Collection[Mapping[str, str]]) -> str:
+    """Return the column of groups with the most different values."""
+    names = [*dict.fromkeys(name for each in groups for name in each)]
+    return max(names, key=lambda name: len({each.get(name) for each in groups}))
+
+
 def _why_unused(
-    value: Value, others: Sequence[Value], plan: Plan, name: str, n_samples: int
+    value: Value, others: Sequence[Value], plan: Plan, name: str, reached: int
 ) -> tuple[str, str]:
     """Return why a photo is in no question of a column, and what would change it.
 
-    ``others``: values of the other photos in this column.
+    ``others``: values of the other photos in this column; ``reached``: the largest number of questions, if there are so
+    many; else 0.
     """
     column = plan.column(name)
-    what = "is in no question of this column"
     number = _number(value)
-    too_near = (
-        f"{what}: its value is too near those of others",
-        f"--set '{name}.abs_tol=NUMBER' with a smaller number",
-    )
+    smaller = f"--set '{name}.abs_tol=NUMBER' with a smaller number"
+    twice = 0.0
     if column is not None and number is not None:
-        tolerance = tolerance_of(column, measures()[column.ask])[0]
-        if abs(number) <= tolerance:
-            return (
-                f"{what}: its value is within {tolerance:g} of 0",
-                f"--set '{name}.abs_tol=NUMBER' with a smaller number",
-            )
+        measure = measures()[column.ask]
+        tolerance = tolerance_of(column, measure)[0]
+        near = difference_text(f"{tolerance:g}", measure.unit)
+        # With more questions, a small number may still be asked about beside a limit.
+        if abs(number) <= tolerance and not reached:
+            return f"the value is within {near} of 0, so an answer of 0 would be right", smaller
+        twice = 2 * tolerance
         numbers = [each for each in map(_number, others) if each is not None]
-        if any(abs(number - each) <= tolerance for each in numbers):
-            return too_near  # more questions would not help
-    if n_samples >= plan.samples:
-        return f"{what}: the {plan.samples} questions of samples are reached", "raise samples"
-    if number is not None:
-        return too_near
-    return f"{what}: too few photos can be compared with it", "add photos with other answers"
+        if plan.pairs and any(abs(number - each) <= tolerance for each in numbers):
+            # More questions would not help.
+            return _TOO_NEAR, smaller
+    if reached:
+        return (
+            f"the benchmark has its {reached} questions",
+            f"--set samples={2 * reached} asks more",
+        )
+    if number is None:
+        return "too few photos can be compared with it", "add photos with other answers"
+    if abs(number) < twice:
+        return "the value is less than twice the tolerance, so that it is easily guessed", smaller
+    if plan.pairs:
+        return _TOO_NEAR, smaller
+    return "all wordings of its questions are used", "--set pairs=true adds other questions"
+
+
+_TOO_NEAR = "the value is too near those of other photos to ask which of them has more"
 
 
 def _number(value: Value) -> float | None:
@@ -378,10 +428,11 @@ def _stored(
     columns: Sequence[Column],
     values: Mapping[str, Mapping[Path, Value]],
     originals: Originals,
+    n_questions: int,
     progress: Progress,
 ) -> tuple[dict[str, list[Pictured]], int]:
     """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
-    pictures = _select_pictures(values, plan.samples, seen.skipped)
+    pictures = _select_pictures(values, n_questions, seen.skipped)
     faults: dict[Path, ToolError | None] = {}
     for column in columns:
         for path in sorted(pictures & values[column.column].keys() - faults.keys()):
@@ -456,6 +507,8 @@ def _part(
     plan: Plan,
     originals: Originals,
     skipped: SkippedRows,
+    n_questions: int,
+    count_used: Callable[[Sequence[Sample]], None],
 ) -> Part:
     subjects, templates = [], []
     places: dict[str, int] = {}
@@ -488,10 +541,11 @@ def _part(
         ),
         subjects=subjects,
         questions=templates,
-        samples=plan.samples,
+        samples=n_questions,
         files=originals.files,
-        metadata={"dropped": [*skipped.lines()]},
-        described=partial(_described, columns=columns, part_of=part_of),
+        described=partial(
+            _described, columns=columns, part_of=part_of, skipped=skipped, count_used=count_used
+        ),
     )
 
 
@@ -500,10 +554,17 @@ def _described(
     *,
     columns: Sequence[Column],
     part_of: Mapping[str, list[Pictured]],
+    skipped: SkippedRows,
+    count_used: Callable[[Sequence[Sample]], None],
 ) -> dict[str, JsonValue]:
-    """Return what the header says about the finished samples: how often the tool agrees with the table."""
+    """Return what the header says about the finished samples: what they leave out, and how often the tool agrees with
+    the table."""
+    count_used(samples)
     checks = tool_checks(samples, columns, part_of)
-    return {METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks]}
+    return {
+        "dropped": [*skipped.lines()],
+        METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks],
+    }
 
 
 def _select_pictures(
@@ -583,6 +644,19 @@ def answers_of(
     }
     known = {image: value for image, value in merged.items() if value is not None}
     return _without_contradicting_copies(known, seen, column, skipped)
+
+
+def range_text(seen: DetectedTable, column: Column) -> str:
+    """Return the smallest and the largest number that can be used of a column: ``0.6 to 7.2 %``; empty if none can."""
+    measure = measures()[column.ask]
+    if measure.kind != "number":
+        return ""
+    values = answers_of(seen, column, SkippedRows()).values()
+    numbers = [number for number in map(_number, values) if number is not None]
+    if not numbers:
+        return ""
+    unit = f" {measure.unit}" if measure.unit else ""
+    return f"{min(numbers):.3g} to {max(numbers):.3g}{unit}"
 
 
 def _without_contradicting_copies(
@@ -681,7 +755,7 @@ def _rule_of_truth(
     rule = f"the truth is that of {column.column} where both agree"
     measure = measures()[column.ask]
     if measure.kind == "number":
-        rule += f" within {tolerance_text(column, measure)}"
+        rule += f" {tolerance_text(column, measure, of='their mean')}"
     alone = sorted(first.keys() ^ second.keys())
     if alone:
         names = listed([seen.images.shown_name(image) for image in alone])
@@ -841,7 +915,7 @@ def compare_with_tool(
             if measure.kind == "number" and (digest := str(each.file.sha256)) in measured
         ]
         if len(pairs) >= _LEAST_PHOTOS:
-            yield _line(f"{column.column}: {measure.tool}", pairs, *tolerance_of(column, measure))
+            yield _line(column, measure, pairs)
 
 
 def _value_at(path: str, result: Results) -> float | None:
@@ -851,19 +925,21 @@ def _value_at(path: str, result: Results) -> float | None:
     return None
 
 
-def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -> str:
+def _line(column: Column, measure: Measure, pairs: Sequence[_Pair]) -> str:
+    """Return on how many photos the tool agrees with the table, and which slip in the table explains the others."""
+    absolute, relative = tolerance_of(column, measure)
+
     def agree(label: float, measured: float) -> bool:
-        return abs(label - measured) <= max(absolute, relative * measured)
+        return abs(label - measured) <= max(absolute, relative * abs(label))
 
     far = [pair for pair in pairs if not agree(pair.label, pair.measured)]
-    within = " or ".join(
-        [f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative)
-    )
+    n_near = len(pairs) - len(far)
+    within = tolerance_text(column, measure, of="the table's value")
+    line = f"{column.column}: {measure.tool} agrees with the table on {n_near} of {len(pairs)} photos, {within}"
     more = fmean(pair.measured - pair.label for pair in pairs)
-    line = f"{what} agrees with the table on {len(pairs) - len(far)} of {len(pairs)} photos within {within}"
-    line += f", {abs(more):.3g} too {'high' if more > 0 else 'low'} on average" * (
-        round(abs(more), 6) > 0
-    )
+    if round(abs(more), 6) > 0:
+        amount = difference_text(f"{abs(more):.3g}", measure.unit)
+        line += f"; it is {amount} too {'high' if more > 0 else 'low'} on average"
     for step, row in ((1, "next"), (-1, "previous")):
         others = [*pairs[step:], *pairs[:step]]
         shifted = [
@@ -871,7 +947,7 @@ def _line(what: str, pairs: Sequence[_Pair], absolute: float, relative: float) -
             for pair, other in zip(pairs, others, strict=True)
             if agree(pair.label, other.measured)
         ]
-        if len(shifted) > max(len(pairs) / 2, len(pairs) - len(far)):
+        if len(shifted) > max(len(pairs) / 2, n_near):
             return f"{line}; {len(shifted)} values fit the photo of the {row} row: are the rows shifted?"
     scaled = {
         factor: [

@@ -5,18 +5,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from agrotools.core.texts import difference_text
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import SheetTable
-from agrotools.text.units import compatible
+from agrotools.text.units import compatible, convert
 from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.headers import (
     Header,
     holds,
+    is_loose,
     measures_for,
     own_words,
     read_header,
@@ -44,7 +47,8 @@ class ColumnReading(NamedTuple):
     """A column as it was read, and a note that says why.
 
     ``doubt``: why it may hold something else; its ``ask`` is then open, and ``proposed`` is what is proposed.
-    ``is_unknown``: neither the header nor the cells say what it holds.
+    ``is_unknown``: neither the header nor the cells say what it holds. ``is_loose``: its header may also stand above
+    something else, although nothing in the cells speaks for that.
     """
 
     column: Column
@@ -52,6 +56,7 @@ class ColumnReading(NamedTuple):
     doubt: str = ""
     proposed: str = NOTHING
     is_unknown: bool = False
+    is_loose: bool = False
 
 
 CLASS = "class"
@@ -69,6 +74,8 @@ _SCALE = re.compile(r"(?<!\d)[01]\s*(?:-|–|to|a|bis|à)\s*(?:[3-9]|10)(?!\d)")
 """A scale in a header: ``0-9``, ``1 to 5``."""
 _FEWEST_NUMBERED = 3
 """Fewest rows whose numbers 1, 2, 3... are taken for those of things."""
+_FEWEST_GROUPS = 5
+"""Fewest values, each that of one photo, that say that a column groups none: two days may have a photo each."""
 _ENOUGH_NUMBERS = 5
 """Fewest numbers that say that nearly all are 0."""
 _RARE = 0.05
@@ -101,9 +108,13 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
         note = "numbers of the rows, as pandas and R write them without a name"
         return ColumnReading(Column(column=header, ask=NOTHING), note)
     is_date = header.casefold() in _ALSO_DATES and all(map(_DATE_IN_CELL.match, texts))
-    if header.casefold() in Column.SLICES or is_date:
+    if header.casefold() in Column.SLICES or is_date or _names_place(header):
         note = f"groups of photos, {len(set(texts))} different"
-        return ColumnReading(Column(column=header, ask="slice"), note)
+        if _groups_none(header, seen):
+            # Photos of different groups are never compared, and a score of one photo says nothing.
+            left = Column(column=header, ask=NOTHING)
+            return ColumnReading(left, f"{note}, each of one photo")
+        return ColumnReading(Column(column=header, ask="slice"), f"{note}; scores by its values")
     kind = kind_of(texts, header)
     if kind == "number":
         return _read_numbers(header, texts, seen)
@@ -114,6 +125,24 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
     return ColumnReading(
         Column(column=header, ask=NOTHING), f"{_KINDS[None]}, no matching question type"
     )
+
+
+def _names_place(header: str) -> bool:
+    """Return True for a header that names a place, such as ``Field``, ``Plot No.`` or ``talhão``."""
+    named = {*words_of("names_it"), *words_of("may_name_it")}
+    words = [
+        word for word in re.sub(r"[\W_]+", " ", header.casefold()).split() if word not in named
+    ]
+    return " ".join(words) in words_of("group")
+
+
+def _groups_none(header: str, seen: DetectedTable) -> bool:
+    """Return True if each value of a column is that of one photo, as the time at which it was taken."""
+    photos_of: dict[str, set[Path]] = {}
+    for _, image, text in seen.cells_of(header):
+        if not cells.is_empty(text):
+            photos_of.setdefault(text, set()).add(image)
+    return len(photos_of) >= _FEWEST_GROUPS and all(len(each) == 1 for each in photos_of.values())
 
 
 def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = None) -> Column:
@@ -148,12 +177,27 @@ def nearly_all_zero(column: Column, seen: DetectedTable) -> str:
     """Return that the numbers of a column are 0 on nearly all photos, so that no question tells them; else empty."""
     if not column.is_asked or measures()[column.ask].kind != "number":
         return ""
-    tolerance, _ = tolerance_of(column, measures()[column.ask])
-    values = [number.value for number in _numbers(texts_of(column.column, seen)).values]
+    measure = measures()[column.ask]
+    tolerance, _ = tolerance_of(column, measure)
+    values = _values_in_unit(texts_of(column.column, seen), column, measure)
     n_larger = sum(abs(value) > tolerance for value in values)
     if len(values) < _ENOUGH_NUMBERS or n_larger > max(1, _RARE * len(values)):
         return ""
-    return f"within {tolerance:g} of 0 on {len(values) - n_larger} of {len(values)} photos"
+    near = difference_text(f"{tolerance:g}", measure.unit)
+    return f"within {near} of 0 on {len(values) - n_larger} of {len(values)} photos"
+
+
+def _values_in_unit(texts: Sequence[str], column: Column, measure: Measure) -> list[float]:
+    """Return the numbers of a column in the unit of its measure, without those whose unit is open or another kind."""
+    values: list[float] = []
+    for number in _numbers(texts).values:
+        unit = number.unit or column.unit
+        if measure.unit is None:
+            values.append(number.value)
+        elif unit is not None and compatible(unit, measure.unit):
+            # 0.35 of a leaf is 35 %, and not nearly 0.
+            values.append(convert(number.value, unit, measure.unit))
+    return values
 
 
 def target_in(header: str, seen: DetectedTable) -> str | None:
@@ -246,7 +290,7 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         return ColumnReading(left, f"{note}; a number of things is no such quantity")
     if _names_one(said, measure) and (counting := _counting_column(header, seen.table)):
         return ColumnReading(left, f"{note}; they name each {said.target}, beside {counting!r}")
-    if doubt := _doubt(said, measure, numbers):
+    if doubt := _doubt(header, said, measure, numbers):
         is_rating = _may_be_rating(said, measure, numbers) or words_in(
             " ".join(said.further), words_of("rating")
         )
@@ -254,7 +298,8 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
         open_column = Column(column=header, decimal=numbers.decimal)
         return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
     details = _number_details(measure, said, numbers)
-    return ColumnReading(Column(column=header, ask=measure.name, **details), note)
+    column = Column(column=header, ask=measure.name, **details)
+    return ColumnReading(column, note, is_loose=is_loose(_stem(header, seen.table), measure))
 
 
 def _is_rating(header: str, numbers: _Numbers) -> bool:
@@ -332,9 +377,14 @@ def _counting_column(header: str, table: SheetTable) -> str:
     return next((column for column in others if read_header(column, "number").is_plural), "")
 
 
-def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
+def _doubt(header: str, said: Header, measure: Measure, numbers: _Numbers) -> str:
     """Return why numbers may be something else than the measure of their header; empty if nothing speaks for it."""
     values = [number.value for number in numbers.values]
+    others = [
+        each.name for each in said.measures[1:] if words_in(" ".join(said.further), each.words)
+    ]
+    if others:
+        return f"its header has words of {measure.name!r} and of {others[0]!r}"
     if said.further:
         return f"its header has more than {measure.name!r}: {' '.join(said.further)!r}"
     if said.unit and (measure.unit is None or not compatible(said.unit, measure.unit)):
@@ -346,6 +396,10 @@ def _doubt(said: Header, measure: Measure, numbers: _Numbers) -> str:
         and numbers.share([each != round(each) for each in values]) > 1 - _ENOUGH
     ):
         return "its numbers are not whole"
+    is_bare = said.unit is None and set(numbers.units) == {None}
+    counted = words_in(header, measure.plurals)
+    if counted and is_bare and all(value == round(value) for value in values):
+        return f"its whole numbers may be numbers of {counted[0]}"
     if _may_be_rating(said, measure, numbers):
         return f"its numbers up to {max(values):g} may be a rating or percent"
     if said.unit == "fraction" and max(values) > 1:

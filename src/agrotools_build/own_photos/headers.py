@@ -142,6 +142,18 @@ def measures_for(header: str, kind: Kind | None) -> list[Measure]:
     return [measure for length, measure in sorted(longest, key=lambda item: -item[0]) if length]
 
 
+def is_loose(header: str, measure: Measure) -> bool:
+    """Return True if a header is known as that of a measure by words alone that may stand above something else, too."""
+    said = read_header(header, measure.kind)
+    _, rest = unit_in(header)
+    words = words_in(rest, measure.words)
+    if measure.name == "count" and not words:
+        return said.target is not None  # "Spots": nothing says that they are counted, or where
+    if measure.name == "diameter" and said.target is None:
+        return True  # of fruits, or of a trunk
+    return bool(words) and {*words} <= {*measure.loose}
+
+
 def words_in(header: str, words: Iterable[str]) -> list[str]:
     """Return those of ``words`` that a header has."""
     return [word for word in words if holds(header, word)]

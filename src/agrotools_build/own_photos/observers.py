@@ -206,6 +206,28 @@ def partners_of(column: Column, columns: Sequence[Column], table: SheetTable) ->
     ]
 
 
+def asked_alike(column: Column, columns: Sequence[Column], seen: DetectedTable) -> list[Column]:
+    """Return the other columns with the questions of a column and other answers, of which only one can be right.
+
+    The words of a question are those of its measure, unless the plan has others.
+    """
+    if not column.is_asked:
+        return []
+    kind = measures()[column.ask].kind
+    found: list[Column] = []
+    for each in columns:
+        if each.column == column.column or _words_asked(each) != _words_asked(column):
+            continue
+        if any(a != b for a, b in _pairs(column.column, each.column, seen, kind)):
+            found.append(each)
+    return found
+
+
+def _words_asked(column: Column) -> tuple[str | None, ...]:
+    """Return what tells the questions of a column from those of another."""
+    return (column.ask, column.target, column.objects, column.quantity, column.yes_means)
+
+
 def own_quantity(column: Column, table: SheetTable) -> str:
     """Return words for what a column holds that tell it from others of its stem: ``the number of {objects} (Ana)``."""
     group = alike_with(column.column, table)

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, field
 from agrotools.core import FrozenModel, first_error
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_text
+from agrotools.core.texts import count_text
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.words import folded
 from agrotools_build.own_photos import cells
@@ -21,6 +22,10 @@ from agrotools_build.templates.wording import Language
 _ROWS_NAMED = 5
 _TEXTS_NAMED = 12
 """Photos or cells that a line names: about as many as fit on two lines."""
+
+
+_NO_QUESTION = "in no question of this column"
+"""Start of the reason why a photo is not asked about in a column."""
 
 
 class SkippedRows:
@@ -35,6 +40,10 @@ class SkippedRows:
         """Count an item skipped in a column or of "picture"; ``reason`` continues its name."""
         self._found[what, reason, hint].append((row, example))
 
+    def add_photo(self, column: str, reason: str, hint: str, photo: str) -> None:
+        """Count a photo that is in no question of a column; ``reason`` is a sentence without its full stop."""
+        self._found[column, f"{_NO_QUESTION}: {reason}", hint].append((None, photo))
+
     def lines(self) -> list[str]:
         """Return one line for each reason, the most frequent first."""
         lines: list[str] = []
@@ -46,6 +55,11 @@ class SkippedRows:
             some = [str(row) for row, _ in found if row is not None][:_ROWS_NAMED]
             rows = f" (row {', '.join(some)}{', ...' * (len(found) > len(some))})" if some else ""
             several = f" ({listed(texts)})" if len(texts) > 1 else ""
+            if reason.startswith(_NO_QUESTION):
+                photos = count_text(len(found), "photo")
+                are = "is" if len(found) == 1 else "are"
+                lines.append(f"{what}: {photos} ({listed(texts)}) {are} {reason}: {hint}")
+                continue
             lines.append(f"{what}: {len(found)}{example}{several}{rows} {reason}: {hint}")
         return lines
 
@@ -78,6 +92,10 @@ class Measure(FrozenModel):
     words: tuple[str, ...]
     also: tuple[str, ...] = ()
     """Further words of a header that do not change what its column holds."""
+    loose: tuple[str, ...] = ()
+    """Those of ``words`` that may stand above something else, too."""
+    plurals: tuple[str, ...] = ()
+    """Words of things that may be counted as well as measured."""
 
 
 @cache
@@ -98,6 +116,10 @@ NOTHING = "nothing"
 RATING = "rating"
 """Numbers of a scale, as 0 to 9, which no tool measures."""
 _PLAIN = Annotated[str, StringConstraints(max_length=120, pattern=r"^[^<>\\@{}\"\[\]|\x00-\x1f]*$")]
+QUESTIONS_A_PHOTO = 2
+"""Questions per photo with a row, unless the owner chooses a number."""
+MOST_QUESTIONS = 100
+"""Largest number of questions, unless the owner chooses a number."""
 _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -119,7 +141,7 @@ class Column(FrozenModel):
         "日期",
         "设备",
         *SHEET_COLUMNS,
-    )  # headers
+    )  # headers, besides words of places (``group`` in header_words.toml)
     column: str
     second: str | None = None
     """Column of a second observer; "" if it is open whether another column of the same words is one."""
@@ -177,8 +199,9 @@ class Column(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """Plan for a table. ``samples`` is the maximum number of questions. ``encoding`` and ``delimiter`` are detected and
-    ``sheet`` is the first one if None; "all": all visible sheets with photos and answers.
+    """Plan for a table. ``samples`` is the maximum number of questions; None: :meth:`most_questions`. ``encoding`` and
+    ``delimiter`` are detected and ``sheet`` is the first one if None; "all": all visible sheets with photos and
+    answers.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
@@ -188,7 +211,7 @@ class Plan(FrozenModel):
     description: str = "Questions on own photos, with answers from a table."
     images_column: str
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)
-    samples: Annotated[int, Field(ge=1, le=20_000)] = 100
+    samples: Annotated[int | None, Field(ge=1, le=20_000)] = None
     pairs: bool = False
     """True: some questions compare photos, which then are one cluster."""
     note: _PLAIN = ""
@@ -203,6 +226,12 @@ class Plan(FrozenModel):
     sizes: Literal["fitted", "kept", "left-out"] | None = None
     """How objects are taken whose annotated picture has another size than the photo."""
     columns: tuple[Column, ...] = ()
+
+    def most_questions(self, n_photos: int) -> int:
+        """Return the maximum number of questions: as the owner chose, else by the photos that now have a row."""
+        if self.samples is not None:
+            return self.samples
+        return max(1, min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * n_photos))
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.column == name), None)

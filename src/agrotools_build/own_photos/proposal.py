@@ -32,10 +32,11 @@ from agrotools_build.own_photos.observers import (
     agreement,
     alike_columns,
     are_observers,
+    asked_alike,
     partners_of,
 )
 from agrotools_build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, measures
-from agrotools_build.own_photos.questions import ColumnNames, crops_of_the_net
+from agrotools_build.own_photos.questions import ColumnNames, crops_of_the_net, quantity_text
 from agrotools_build.own_photos.table import DetectedTable
 
 NUMBERS_OF_OWNER = ("distance_mm", "fx_px", "px_per_cm", "marker_cm")
@@ -291,22 +292,20 @@ def note_with_names(note: str, column: Column) -> str:
 
 
 class Proposal(NamedTuple):
-    """A plan, and notes on how each column was interpreted and why."""
+    """A plan, and notes on how each column was interpreted and why.
+
+    ``loose``: columns whose header may also stand above something else, each with what it is read as.
+    """
 
     plan: Plan
     notes: dict[str, str]
-
-
-QUESTIONS_A_PHOTO = 2
-"""Questions of a new plan per photo with a row; the owner may ask for more."""
-MOST_QUESTIONS = 100
-"""Largest number of questions of a new plan."""
+    loose: dict[str, str]
 
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
-    table, notes = seen.table, dict[str, str]()
-    columns = _proposed_columns(seen, notes)
+    table, notes, loose = seen.table, dict[str, str](), dict[str, str]()
+    columns = _proposed_columns(seen, notes, loose)
     if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
         empty = [header for header, note in notes.items() if note == EMPTY]
         what = (
@@ -325,16 +324,13 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         name=name_of_benchmark(name),
         images_column=seen.images_column,
         languages=("zh",) if is_chinese else ("en",),
-        samples=min(
-            MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})
-        ),
         encoding=table.encoding,
         delimiter=table.delimiter,
         sheet=table.sheet,
         attribute=table.attribute,
         columns=tuple(column.model_copy(update=unused) for column in columns),
     )
-    return Proposal(plan, notes)
+    return Proposal(plan, notes, loose)
 
 
 def name_of_benchmark(folder: str) -> str:
@@ -342,8 +338,10 @@ def name_of_benchmark(folder: str) -> str:
     return re.sub(r"[^a-z0-9_.-]+", "-", folder.casefold()).strip("-._")[:60] or "my-farm"
 
 
-def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column]:
-    """Return the columns of a plan, and write how each was interpreted into ``notes``."""
+def _proposed_columns(
+    seen: DetectedTable, notes: dict[str, str], loose: dict[str, str]
+) -> list[Column]:
+    """Return the columns of a plan, and write how each was interpreted into ``notes`` and ``loose``."""
     seconds = _second_observers(seen)
     readings: list[ColumnReading] = []
     for header in seen.table.columns:
@@ -359,6 +357,8 @@ def _proposed_columns(seen: DetectedTable, notes: dict[str, str]) -> list[Column
         column = column.model_copy(update={"second": second})
         readings.append(reading._replace(column=column))
         notes[header] = note
+        if reading.is_loose and column.is_asked:
+            loose[header] = quantity_text(column)
     if not any(each.column.is_asked or each.doubt for each in readings):
         # Nothing else may be an answer: what no header explains is asked about.
         return [_undecided(each) for each in readings]
@@ -391,9 +391,19 @@ def _second_observers(seen: DetectedTable) -> dict[str, str]:
 
 
 def which_observers(plan: Plan, column: Column, seen: DetectedTable) -> OpenQuestion | None:
-    """Return the question whether a column and others of its words are of observers of one thing; None if none is."""
-    others = [each.column for each in partners_of(column, plan.columns, seen.table)]
-    if column.second != UNDECIDED or not others:
+    """Return the question whether a column and others are of observers of one thing; None if none is.
+
+    Such columns have the words of its header, or would be asked in the same words although their values differ.
+    """
+    why = ""
+    partners: list[Column] = []
+    if column.second == UNDECIDED:
+        partners = partners_of(column, plan.columns, seen.table)
+    elif column.second is None:
+        partners = asked_alike(column, plan.columns, seen)
+        why = f" Each would be asked as {quantity_text(column)!r}." if partners else ""
+    others = [each.column for each in partners]
+    if not others:
         return None
     headers = [column.column, *others]
     listed = " and ".join(map(repr, headers))
@@ -406,7 +416,7 @@ def which_observers(plan: Plan, column: Column, seen: DetectedTable) -> OpenQues
     return OpenQuestion(
         column.column,
         "second",
-        f"Do {listed} hold one thing, seen by two observers, or two things?{found.get(agree, '')}",
+        f"Do {listed} hold one thing, seen by two observers, or two things?{why}{found.get(agree, '')}",
         (NOTHING, *others, APART, *(f"{ONLY}{header}" for header in headers)),
         suggested=suggested,
     )

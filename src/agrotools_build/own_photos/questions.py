@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import SampleFile
+from agrotools.core.texts import within_text
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import english_names
@@ -221,12 +222,27 @@ def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
     return (absolute, relative) if absolute or relative else (measure.abs_tol, measure.rel_tol)
 
 
-def tolerance_text(column: Column, measure: Measure) -> str:
-    """Return how far an answer may stray, as ``1 or 10 %``."""
-    absolute, relative = tolerance_of(column, measure)
-    return " or ".join(
-        [f"{absolute:g}"] * bool(absolute) + [f"{100 * relative:g} %"] * bool(relative)
-    )
+def tolerance_text(column: Column, measure: Measure, of: str = "the true value") -> str:
+    """Return how far an answer may stray, as ``within 1, or within 10 % of the true value, whichever is more``."""
+    return within_text(*tolerance_of(column, measure), measure.unit, of)
+
+
+_RIGHT = {
+    "name": "the name in the table, or another name of the same thing",
+    "yes": "the same yes or no as in the table",
+}
+"""What counts as a right answer, by the kind of a measure without a tolerance."""
+
+
+def quantity_text(column: Column) -> str:
+    """Return the words for what a column holds, as questions have them: ``the number of spots``."""
+    return _common_words(column, measures()[column.ask])["quantity"]
+
+
+def right_text(column: Column) -> str:
+    """Return what counts as a right answer to the questions on a column."""
+    measure = measures()[column.ask]
+    return _RIGHT.get(measure.kind) or tolerance_text(column, measure)
 
 
 def round_limits(values: Sequence[float]) -> list[float]:

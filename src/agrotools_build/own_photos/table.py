@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
-from unicodedata import normalize
 
 from PIL import Image
 
@@ -43,15 +42,16 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
-from agrotools_build.own_photos.cells import CellFault, is_empty
+from agrotools_build.own_photos.cells import CellFault
+from agrotools_build.own_photos.missing import (
+    refuse_if_most_are_missing,
+    say_which_are_missing,
+    skip_missing,
+)
+from agrotools_build.own_photos.photo_names import IMAGE_NAME, SUFFIXES, plain_name
 from agrotools_build.own_photos.plan import Plan, SkippedRows, listed
 from agrotools_build.own_photos.together import NamedSheet, joined
 
-PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
-SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
-_IMAGE_NAME = re.compile(
-    rf"(?:{'|'.join(re.escape(suffix) for suffix in SUFFIXES)})$", re.IGNORECASE
-)
 _MOST = 1_000_000
 _ELSEWHERE = re.compile(r"/|~|\w+:", re.ASCII)  # a path of this machine or another, or an address
 
@@ -80,7 +80,7 @@ class Images:
                 "stem": path.stem,
             }
             for kind, form in forms.items():
-                self._at.setdefault((kind, _plain(form)), []).append(path)
+                self._at.setdefault((kind, plain_name(form)), []).append(path)
             if len(self.paths) > _MOST:
                 raise BenchmarkError(
                     f"{folder} contains over {_MOST} pictures", hint="choose a subfolder"
@@ -96,7 +96,7 @@ class Images:
 
     def shown_name(self, image: Path) -> str:
         """Return the name of a picture, with its folder if others have the name."""
-        if len(self._at.get(("name", _plain(image.name)), [])) < 2:
+        if len(self._at.get(("name", plain_name(image.name)), [])) < 2:
             return image.name
         return image.relative_to(self.folder).as_posix()
 
@@ -108,14 +108,14 @@ class Images:
 
         A folder in the cell must be that of the picture.
         """
-        written = _plain(cell.replace("\\", "/").removeprefix("./"))
+        written = plain_name(cell.replace("\\", "/").removeprefix("./"))
         path = PurePosixPath(written)
-        if not _IMAGE_NAME.search(path.name):
+        if not IMAGE_NAME.search(path.name):
             return None
         alike = self._at.get(("stem", path.stem), [])
         if len(alike) != 1 or alike[0].is_symlink():
             return None
-        place = PurePosixPath(_plain(alike[0].relative_to(self.folder).as_posix()))
+        place = PurePosixPath(plain_name(alike[0].relative_to(self.folder).as_posix()))
         is_same_name = place.suffix == path.suffix  # it is then in another folder
         has_other_folder = len(path.parts) > 1 and path.parent != place.parent
         return None if is_same_name or has_other_folder else alike[0]
@@ -125,12 +125,12 @@ class Images:
 
         None if two pictures end equally like it.
         """
-        written = PurePosixPath(_plain(cell.replace("\\", "/").removeprefix("./")))
+        written = PurePosixPath(plain_name(cell.replace("\\", "/").removeprefix("./")))
         if len(written.parts) == 1 or ".." in written.parts:
             return None
         ends: dict[int, list[Path]] = {}
         for picture in self._at.get(("name", written.name), []):
-            place = PurePosixPath(_plain(picture.relative_to(self.folder).as_posix()))
+            place = PurePosixPath(plain_name(picture.relative_to(self.folder).as_posix()))
             pairs = zip(reversed(written.parts), reversed(place.parts), strict=False)
             n_alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
             ends.setdefault(n_alike, []).append(picture)
@@ -143,12 +143,12 @@ class Images:
         Of a path on another computer the name counts, and the folders if several pictures have that name.
         """
         given = cell.replace("\\", "/").removeprefix("./")
-        written = _plain(given)
+        written = plain_name(given)
         path = PurePosixPath(written)
         if ".." in path.parts:
             hint = "write the name of the picture, or its path in that folder"
             raise CellFault("is outside the picture folder", hint)
-        below = f"/{written}".rpartition(f"/{_plain(self.folder.name)}/")[2]
+        below = f"/{written}".rpartition(f"/{plain_name(self.folder.name)}/")[2]
         several = self._at.get(("path", written)) or self._at.get(("path", below))
         if not several and (len(path.parts) == 1 or _ELSEWHERE.match(written)):
             several = self._at.get(("name", path.name)) or self._at.get(("stem", path.name))
@@ -159,7 +159,7 @@ class Images:
             ends = [
                 place
                 for place in at
-                if "/" in place and f"/{written}".endswith(f"/{_plain(place)}")
+                if "/" in place and f"/{written}".endswith(f"/{plain_name(place)}")
             ]
             several = [at[place] for place in ([given] if given in at else ends)]
             if len(several) != 1:
@@ -171,10 +171,6 @@ class Images:
                 "is a link to a file outside the picture folder", "copy the picture into the folder"
             )
         return several[0]
-
-
-def _plain(name: str) -> str:
-    return " ".join(normalize("NFC", name).casefold().split())
 
 
 def _pictures(folder: Path) -> Iterable[Path]:
@@ -271,13 +267,17 @@ def match_rows(
     doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
     matched = [each for each in found.matched if each.image not in doubtful]
     without_row = without_a_row(pictures, (each.image for each in matched))
-    _skip_missing(column, found.missing, without_row, skipped)
+    missing = skip_missing(column, found.missing, without_row, skipped)
     if not matched:
         reasons = "; ".join(skipped.lines()[:3]) or "no rows"
         why = f"no row of {answers.name} belongs to a picture in {images}: {reasons}"
         hint = f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}"
         raise BenchmarkError(why, hint=hint)
+    refuse_if_most_are_missing(
+        answers, pictures.folder, column, missing, len(matched), without_row, len(pictures)
+    )
     _say_what_was_read(table, column, found.by_name_alone(doubtful), together, readings)
+    say_which_are_missing(missing, readings)
     _say_what_was_left(pictures, without_row, matched, readings)
     copies = _copies(each.image for each in matched)
     return DetectedTable(pictures, table, column, tuple(matched), found.rows, skipped, copies)
@@ -333,7 +333,7 @@ def _table_of(
 def _require_header(table: SheetTable) -> None:
     """Raise NoFileError if the first row names a picture, so that it is no header."""
     for column in table.columns:
-        if _IMAGE_NAME.search(column):
+        if IMAGE_NAME.search(column):
             raise NoFileError(
                 f"the first row of {table.path.name} contains {column!r}, the name of a picture",
                 hint="put a row above it that names the columns, e.g. photo,apples",
@@ -447,62 +447,6 @@ def without_a_row(images: Images, matched: Iterable[Path]) -> list[Path]:
     """Return the pictures of a folder that no row names, in the order of their names."""
     named = {*matched}
     return sorted(image for image in images.paths if image not in named)
-
-
-_NOTE = re.compile(
-    r"(?:total|sum|mean|average|avg|median|std|sd|se|min|max|count|n|notes?|obs|remarks?|legend|source|comments?"
-    r"|summe|gesamt|mittel(?:wert)?|durchschnitt|anmerkung(?:en)?|bemerkung(?:en)?|hinweis"
-    r"|soma|media|média|promedio|suma|observa[çc](?:ão|ões|ión|iones)|nota|totais|totales"
-    r"|somme|moyenne|remarques?|totale|somma|总计|合计|平均|备注)(?:$|[\s.:,=(].*)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""Cell of a row of totals, or of a note below a table."""
-_FEWEST_WORDS_OF_NOTE = 5
-"""Words from which a text without the ending of a picture is a note: names of files have fewer."""
-_COPY_MARK = re.compile(
-    r"[\s_-]*(?:\(\d+\)|[\s_-](?:copy|copia|cópia|kopie|copie)(?:[\s_-]*\(?\d+\)?)?)$",
-    re.IGNORECASE,
-)
-"""What systems add to the name of a second file: ``(1)``, ``- Copia``."""
-
-
-def _skip_missing(
-    column: str, missing: Sequence[tuple[int, str]], free: Sequence[Path], skipped: SkippedRows
-) -> None:
-    """Say which rows have no picture: totals and notes, near names of pictures without a row, and the others."""
-    near: dict[str, list[Path]] = {}
-    for image in free:
-        near.setdefault(_alike_key(image.stem), []).append(image)
-    for row, cell in missing:
-        text = cell[:60]
-        has_ending = _IMAGE_NAME.search(cell) is not None
-        is_note = not has_ending and (
-            _NOTE.fullmatch(cell) or len(cell.split()) >= _FEWEST_WORDS_OF_NOTE
-        )
-        stem = PurePosixPath(cell.replace("\\", "/")).name
-        stem = stem.rpartition(".")[0] if has_ending else stem
-        if is_empty(cell):
-            hint = "add the picture or correct the name"
-            skipped.add(column, "does not name a picture", hint, row, text)
-        elif is_note:
-            skipped.add(column, "is a row of totals or notes", "it is no photo", row, text)
-        elif alike := near.get(_alike_key(stem)):
-            names = " or ".join(image.name for image in alike[:_NEAR_NAMED])
-            reason = "names a picture that is not in the folder, which has one of a near name"
-            hint = "correct the name of the file or in the table"
-            skipped.add(column, reason, hint, row, f"{text}: is it {names}?")
-        else:
-            what = "names a picture that is not in the folder"
-            skipped.add(column, what, "add the picture or correct the name", row, text)
-
-
-_NEAR_NAMED = 2
-
-
-def _alike_key(stem: str) -> str:
-    """Return what names of one picture have in common: ``Folha_006`` and ``folha-6``, ``a`` and ``a (1)``."""
-    plain = _COPY_MARK.sub("", _plain(stem))
-    return " ".join(part.lstrip("0") or part for part in re.findall(r"\d+|[^\W\d_]+", plain))
 
 
 def _opened(
@@ -681,7 +625,7 @@ def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
     """
     found: dict[int, dict[int, Path]] = {}
     """Pictures that a column names, by place of the column and row."""
-    first, alike = dict[int, str](), ""
+    first, alike, numbered = dict[int, str](), "", ""
     for row, cells in _rows(table):
         for place, cell in enumerate(cells):
             if not cell:
@@ -693,6 +637,7 @@ def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
                 found.setdefault(place, {})[row] = image
             elif image:
                 alike = f"; numbers name pictures only below a header such as photo: {cell}"
+                numbered = numbered or table.columns[place]
         # Many pictures may be missing, but once enough are found the remaining rows are not needed.
         if row > 1000 and sum(map(len, found.values())) >= _ENOUGH_TO_KNOW:
             break
@@ -705,6 +650,10 @@ def _image_column(images: Images, table: SheetTable, readings: Readings) -> str:
     )
     read = f"it was read with {table.described}: {examples[:300]}{alike}"
     hint = f"the folder contains {', '.join(images.some_names())}...; one column must contain such names"
+    if numbered:
+        hint += (
+            f"; if the numbers of {numbered!r} name the photos: --set 'images_column={numbered}'"
+        )
     raise NoFileError(f"no column of {table.path.name} names a picture; {read}", hint=hint)
 
 

@@ -79,9 +79,32 @@ def _build(farm: Path, *more: str, table: str = "answers.csv", out: str = "made"
 
 
 def _ask_for(farm: Path, samples: int) -> None:
-    """Change the number of samples in the plan, two per photo with a row."""
+    """Set the number of samples in the plan, which a new plan does not have."""
     plan = farm / "answers.plan.toml"
-    plan.write_text(plan.read_text().replace("samples = 22\n", f"samples = {samples}\n"))
+    text = plan.read_text()
+    assert "\nsamples = " not in text
+    plan.write_text(f"samples = {samples}\n{text}")
+
+
+def test_photos_whose_names_are_corrected_are_asked_about_by_the_same_plan(tmp_path: Path):
+    (tmp_path / "photos").mkdir()
+    for number in range(1, 7):
+        _leaf(number, number / 10).save(tmp_path / "photos" / f"leaf_{number}.jpg")
+    rows = [f"leaf_{n}.jpg,{10 * n} %,{'AB'[n % 2]}" for n in range(1, 7)]
+    wrong = [row.replace("leaf", "laef") for row in rows[3:]]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["photo,severity,Plot No.", *rows[:3], *wrong]))
+    first = _build(tmp_path, "--yes", table="t.csv")
+    assert first.exit_code == 0, first.output
+    assert "Plot No.: groups of photos, 2 different; scores by its values -> slice" in first.stdout
+    assert len(load_folder(tmp_path / "made").samples) == 6
+    table.write_text("\n".join(["photo,severity,Plot No.", *rows]))
+    second = _build(tmp_path, "--yes", table="t.csv", out="other")
+    assert second.exit_code == 0, second.output
+    assert (
+        "name: the benchmark is named made, as t.plan.toml says; --set name=other" in second.stdout
+    )
+    assert len(load_folder(tmp_path / "other").samples) == 12
 
 
 def test_the_command_says_what_a_table_lacks_and_what_does_not_fit(farm: Path):
@@ -173,6 +196,39 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     assert names <= {each.name for each in farm.rglob("*") if each.is_file()} - {"image_1.jpg", ""}
 
 
+def test_the_plan_that_is_printed_says_what_is_taken_and_what_is_right(farm: Path):
+    rows = "".join(f"leaf_{n}.jpg,{n},{n},{n / 2}\n" for n in range(1, 11))
+    (farm / "t.csv").write_text(f"photo,Spots,Number of trees,Severity (%)\n{rows}")
+    done = _build(farm, "--set=Severity (%).abs_tol=0.5", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert 'column "Spots" is read as the number of spots in the photo, and may mean' in done.stdout
+    assert "--set 'Spots.ask=WHAT' (nothing, leaves, severity," in done.stdout
+    assert 'column "Number of trees" is read as' not in done.stdout
+    plan = done.stdout.partition("asking: Spots")[2].splitlines()
+    assert plan[1] == (
+        "  right: within 1, or within 10 % of the true value, whichever is more (the table has 1 to 10)"
+    )
+    assert "  right: within 0.5 percentage points (the table has 0.5 to 5 %)" in plan
+    assert "--set 'Spots.abs_tol=NUMBER'" in done.stdout
+    said = _build(farm, "--set=Spots.ask=count", table="t.csv", out="again")
+    assert 'column "Spots" is read as' not in said.stdout, "its owner has said it"
+
+
+def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Path):
+    """More questions do not help where all answers are one, or where a yes stands alone in its group."""
+    for number in range(1, 11):
+        _leaf(number, number / 20).save(farm / "photos" / f"leaf_{number}.jpg")
+    rows = "".join(
+        f"leaf_{n}.jpg,plot {n},{n % 2},{'yes' if n % 2 else 'no'},bean rust,{n}\n"
+        for n in range(1, 11)
+    )
+    (farm / "t.csv").write_text(f"photo,block,device,diseased,Disease,Number of apples\n{rows}")
+    done = _build(farm, "--set=block.ask=slice", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert "no other photo has the same block and device: --set 'block.ask=nothing'" in done.stdout
+    assert "all its photos have the same answer: add photos with other answers" in done.stdout
+
+
 def test_the_plan_decides_on_the_second_run(farm: Path):
     assert _build(farm).exit_code == 0, "nothing in the table is unclear"
     plan = farm / "answers.plan.toml"
@@ -229,7 +285,7 @@ def test_chosen_photos_that_were_labelled_have_scores_by_slice(
         "\n".join([header.replace("answer", "severity %"), *filled]), "utf-8-sig"
     )
     done = _build(farm, "--yes", table="labels.csv")
-    assert "block: groups of photos, 2 different -> slice" in done.stdout
+    assert "block: groups of photos, 2 different; scores by its values -> slice" in done.stdout
     block_of = dict(row.split(",")[:2] for row in rows)
     blocks = {sha256_of_file(farm / "photos" / photo): block for photo, block in block_of.items()}
     samples = load_folder(farm / "made").samples

@@ -202,6 +202,8 @@ def test_an_agent_may_return_values_and_has_no_score_but_of_its_words_if_it_subm
     other = evaluated(folder, space["solve_with_other_values"], tmp_path / "other")
     assert other.scores["fas"].value == 0
     assert {record.trajectory.termination for record in other.samples()} == {"no_form"}
+    returned = "no complete form in the values that the agent returned, and it was not asked again"
+    assert all(record.trajectory.reason.startswith(returned) for record in other.samples())
     words = evaluated(folder, space["solve_in_words"], tmp_path / "words")
     assert {name: each.value for name, each in words.scores.items()} == {"fas_text": 1}
     assert "the agent submits no form" in tables_text([at.score(words).summary])

@@ -335,7 +335,7 @@ def test_causes_are_the_split_of_the_lost_points(tmp_path: Path):
     assert by_cause == {"planning": pytest.approx(-0.25), "arguments": pytest.approx(-0.5)}
     down = {each["sample"]: each["cause"] for each in found["flips"]["end-to-end"]["down"]}
     assert (down["s0"], down["s29"]) == ("arguments", "planning")
-    assert "planning" in run_command("compare", *map(str, runs)).stdout
+    assert "wrong plan" in run_command("compare", *map(str, runs)).stdout
 
 
 def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, monkeypatch):

@@ -82,8 +82,9 @@ def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(
     lines = (run / "records.jsonl").read_bytes()
     again = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
     assert (run / "records.jsonl").read_bytes() == lines
-    assert "already done" in again.stderr
-    agrotools("eval", small_benchmark, "-m", "baseline:prior", cwd=tmp_path)
+    assert "were recorded earlier and are reused" in again.stderr
+    grown_run = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--json", cwd=tmp_path)
+    assert [each["reused_answers"] for each in json.loads(grown_run.stdout)] == [lines.count(b"\n")]
     grown = (run / "records.jsonl").read_bytes()
     assert grown.startswith(lines)
     keys = [
@@ -147,7 +148,8 @@ def test_a_name_stands_in_tables_and_can_be_given_later(small_benchmark: Path, t
     named = ("--name", "Field agent")
     folders: list[list[Path]] = []
     for extra, shown in (((), "baseline:prior"), (named, "Field agent"), ((), "Field agent")):
-        agrotools(*command, *extra, cwd=tmp_path)
+        ran = agrotools(*command, *extra, cwd=tmp_path)
+        assert ("get the name 'Field agent'" in ran.stderr) == bool(extra)
         folders.append(run_folders(tmp_path / "runs"))
         summary = scores_of(folders[-1][0])["summary"]
         assert (summary["model"], run_names([Summary(**summary)])) == ("baseline:prior", [shown])

@@ -9,6 +9,7 @@ import pytest
 
 import agrotools as at
 from agrotools.report.html import build_report
+from agrotools.scoring.attribution import CAUSES
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, right, write_run
 from support.report_page import read_report
@@ -41,11 +42,11 @@ def test_every_difference_is_the_second_run_minus_the_first(runs):
     for first, second, sign in ((old, new, 1), (new, old, -1)):
         shown = run_command("compare", first, second).stdout
         assert shown.startswith(f"{new} is better: 75.0 points (")
-        words = (
-            f"Differences are {second} minus {first}: a positive number is in favour of {second}"
-        )
-        assert words in " ".join(shown.split())
-        rows = [line for line in shown.splitlines() if line.strip().startswith(("cause", "task"))]
+        meaning = f"+ is in favour of {second}, - in favour of {first}."
+        words = f"Every difference is {second} minus {first}: {meaning}"
+        assert words.replace("Every", "Every other") in " ".join(shown.split())
+        labels = ("task", *(cause.label for cause in CAUSES.values()))
+        rows = [line for line in shown.splitlines() if line.strip().startswith(labels)]
         assert rows
         assert all(number * sign > 0 for row in rows for number in signs(row)[:1])
 
@@ -108,7 +109,10 @@ def test_a_table_of_scores_has_the_signs_of_runs(tmp_path):
         assert value == pytest.approx(-0.5 if at_ else 0.5)
         shown = run_command("compare", file).stdout
         assert shown.startswith("B is better: 50.0 points (")
-        assert f"Differences are {order[1]} minus {order[0]}: a positive number" in shown
+        assert (
+            f"Every other difference is {order[1]} minus {order[0]}: + is in favour of {order[1]}"
+            in shown
+        )
 
 
 def test_the_order_of_records_changes_no_digit(tmp_path):

@@ -2,6 +2,7 @@ import copy
 import io
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -252,3 +253,19 @@ def test_whatever_a_line_holds_faults_are_returned_not_raised(data, tmp_path_fac
     for fault in validate_folder(write_folder(folder, [json.dumps(sample)])):
         assert fault.code
         assert fault.hint
+
+
+def test_an_item_without_a_label_is_one_fault_that_names_the_label(tmp_path: Path):
+    (tmp_path / "benchmark.toml").write_text(
+        'name = "x"\nversion = "1"\nlicence = "CC BY 4.0"\ntoolset = []\n'
+    )
+    sample = {
+        "id": "a", "query": "How many?", "files": [], "family": "CM", "task_type": "counting",
+        "answer_type": "tolerance", "template": "t", "source": "s", "toolset": [],
+        "answer": [{"type": "tolerance", "name": "n", "value": 3}],
+    }  # fmt: skip
+    (tmp_path / "samples.jsonl").write_text(json.dumps(sample))
+    (fault,) = [each for each in validate_folder(tmp_path) if each.file == "samples.jsonl"]
+    assert fault.code == "missing_field"
+    assert fault.field is not None
+    assert fault.field.endswith("label")

@@ -260,13 +260,15 @@ def test_fresh_minus_published_is_not_paired():
     assert "not paired" in text
 
 
-def test_the_number_of_further_samples_grows_with_the_square_of_the_detectable_difference():
-    near = difference(0.3, detectable=0.2, p_adjusted=0.3)
+def test_the_number_of_further_samples_follows_from_the_growth_of_the_clusters():
+    near = difference(0.3, detectable=0.2, growth=4.0, p_adjusted=0.3)
     assert more_samples(near) == 120
+    assert more_samples(difference(0.3, detectable=0.2, p_adjusted=0.3)) is None
     assert verdict_text(near, ("a", "b")).startswith(
         "no difference shown: b minus a = +10.0 points"
     )
-    assert more_samples(difference(0.01, detectable=0.2, p_adjusted=0.01)) is None
+    shown = difference(0.01, detectable=0.2, growth=4.0, p_adjusted=0.01)
+    assert more_samples(shown) is None
     worse = difference(
         0.01, value=-0.1, interval=Interval(lower=-0.19, upper=-0.01), p_adjusted=0.01
     )

@@ -251,7 +251,12 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
                 facts=(Fact(phrases=("hoe",)), Fact(phrases=("mulch",))),
             ),
             "advice: hoe",
-            ["✗ 50.0  advice", "✓             hoe: stated", "✗             mulch: missing"],
+            [
+                "— 50.0  advice",
+                "not in the score: no judge",
+                "✓             hoe: stated",
+                "✗             mulch: missing",
+            ],
         ),
     ],
 )
@@ -337,11 +342,11 @@ def test_the_lost_points_of_a_sample_are_shown_by_part():
     )
     scores = score_record(record)
     text = rendered(explain(record, scores, shares=lost_shares(record, scores)), 100)
-    assert "planning 100.0 points: wrong or missing call" in text
+    assert "wrong plan 100.0 points: a call is wrong or missing" in text
     shares = {"tool:calculate": Fraction(1, 4), "planning": Fraction(1, 2)}
     text = rendered(explain(record, scores, shares=shares), 100)
-    assert text.index("planning 50.0 points") < text.index("tool:calculate 25.0 points")
-    assert "tool:calculate 25.0 points: result differs from the benchmark" in text
+    assert text.index("wrong plan 50.0 points") < text.index("tool errors (calculate) 25.0")
+    assert "tool errors (calculate) 25.0 points: tool and truth disagree" in text
 
 
 @given(st.text(max_size=300))

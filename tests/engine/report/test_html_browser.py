@@ -352,7 +352,7 @@ async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
         page = await opened(chromium, report, "#compare", width=390, height=844)
         names = await page.evaluate(f"{headers}.map((each) => each.textContent)")
         assert "weed identification" in names
-        assert "planning" in names
+        assert "wrong plan" in names
         # A name takes at most two lines, and no card is wider than the window.
         assert max(await page.evaluate(f"{headers}.map((each) => each.offsetHeight)")) < 60
         cards = "[...document.querySelectorAll('#compare .card')]"
@@ -515,14 +515,14 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
     async with browser() as chromium:
         page = await opened(chromium, report, width=1400)
         bar = "[...document.querySelectorAll('.bar .part')].map((each) => each.textContent)"
-        assert await page.evaluate(bar) == ["score50", "planning50"]
+        assert await page.evaluate(bar) == ["score50", "wrong plan50"]
         widths = "[...document.querySelectorAll('.bar .part')].map((each) => each.offsetWidth)"
         scored, lost = await page.evaluate(widths)
         assert scored == pytest.approx(lost, abs=2), "the score and what was lost are one whole"
         await page.click(".bar .part.planning")
         await page.until(f"{FOUND}.startsWith('1 of 2')")
         assert "lost=planning" in await page.evaluate("location.hash")
-        await page.until(f"{DETAIL}.includes('planning 100')")
+        await page.until(f"{DETAIL}.includes('wrong plan 100')")
         assert (
             await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "8"
         )

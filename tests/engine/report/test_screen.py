@@ -73,7 +73,7 @@ ENDS = References(
 )
 EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
 COMPARE = "agrotools compare runs/field-rows-m1-c0ffee runs/field-rows-m2-decade"
-WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
+WHOLE = "agrotools eval field-rows --model m1  # the whole benchmark"
 TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 3"
 
 SCREENS = {
@@ -214,7 +214,7 @@ def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> Non
     lines = [line.plain for line in screen(Screen([m1], below))]
     assert "The ceiling (25.0) is below the floor (50.0): guessing beats these tools." in lines
     assert (
-        "All 6 calls of calculate by m1 have expression 2*3; those of the reference vary." in lines
+        "All 6 calls of calculate by m1 have expression=2*3; those of the reference vary." in lines
     )
     varied = [made_end_to_end(each, call(f"{at % 2}*3")) for at, each in enumerate(samples)]
     varying = of_pairs([(each, score_record(each)) for each in varied], "m1").summary

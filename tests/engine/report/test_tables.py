@@ -183,10 +183,10 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
 
 def test_what_limits_a_result_is_marked():
     oracle = full(model="baseline:oracle", privileged=True, synthetic=True)
-    table = table_of(tables([oracle]), "End to end (synthetic)")
+    table = table_of(tables([oracle]), "End to end (drawn pictures)")
     assert table.rows[0].cells[0].lines == ("baseline:oracle", "privileged")
     assert "sees reference solutions" in text_below(oracle)
-    assert "synthetic" in tables([oracle])[0].text
+    assert "drawn pictures" in tables([oracle])[0].text
     assert "synthetic" not in tables_text([full(model="m1")])
     eight = summary([scored(number, "end-to-end", number % 2) for number in range(8)], model="m1")
     assert shown(eight)["m1"]["FAS"].lines == ("50.0",)

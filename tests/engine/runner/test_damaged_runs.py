@@ -99,7 +99,9 @@ def test_damage_in_the_middle_and_at_the_end_is_told_and_mended_by_the_same_comm
     )
     assert "off the end of records.jsonl" in mended.stderr
     assert "manifest.json was damaged" in mended.stderr
-    assert "resuming, 58 of 60 (20 samples in 3 modes) done" in mended.stderr
+    assert "58 of 60 answers (20 samples in 3 modes) were recorded earlier and are reused" in (
+        mended.stderr
+    )
     assert len(path.read_bytes().splitlines()) == 60
     assert scores(folder / "hurt") == scores(folder / "whole")
 

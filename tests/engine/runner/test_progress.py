@@ -115,6 +115,20 @@ def test_on_a_terminal_one_line_under_the_title_is_drawn_again_and_never_wraps(c
         )
 
 
+@pytest.mark.parametrize(
+    ("total", "already", "composition", "shown"),
+    [
+        (0, 60, "", "60 of 60 answers were recorded earlier and are reused"),
+        (59, 1, "", "1 of 60 answers was recorded earlier and is reused"),
+        (2, 58, "20 samples in 3 modes", "58 of 60 answers (20 samples in 3 modes) were recorded"),
+    ],
+)
+def test_the_first_line_says_how_many_answers_are_reused(total, already, composition, shown):
+    stream = io.StringIO()
+    Progress(stream, "model on bench", total, already, composition=composition)
+    assert stream.getvalue().startswith(f"model on bench: {shown}")
+
+
 def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten_seconds():
     clock, stream = Clock(), io.StringIO()
     progress = Progress(stream, "model\x1b[31m\n on bench", 1000, 0, lambda: BUSY, clock=clock)

@@ -66,3 +66,18 @@ def test_the_power_of_a_small_error_is_no_missing_number():
     bound = drop_bound(np.linspace(0.93, 0.97, 40), np.ones(40), range(40))
     assert bound.power(0.05) < 0.01  # less than what the clusters cannot exclude
     assert bound.power(0.5) == 1.0
+
+
+def test_a_drop_has_no_power_while_its_own_bound_would_pass():
+    """40 clusters cannot exclude that 7.2 % of them gain all there is; a drop leaves them more room to gain."""
+    shared = np.tile([0.5, 0.502], 20)
+    new = shared + np.tile([0.001, 0.001, -0.001, -0.001], 10)
+    share = 1 - 0.05 ** (1 / 40)
+    for allowed in (0.0, 0.05):
+        power = drop_bound(new, shared, range(40), allowed=allowed).power
+        least = (allowed + share) / (1 - share) - allowed
+        assert power(least - 0.002) < 0.01
+        assert power(least + 0.002) > 0.99
+        # A drop of this size that is seen is not shown, as its lower bound says.
+        seen = drop_bound(new - allowed - least + 0.002, shared, range(40))
+        assert seen.lower < allowed

@@ -162,7 +162,7 @@ def test_a_gate_takes_two_tables_or_two_models_of_one(tmp_path, scores):
     ):
         done = CliRunner().invoke(app, ["gate", str(new), "--against", str(old)])
         assert done.exit_code == code, done.output
-        assert "table, Score: " in done.stdout
+        assert "column score of the table: " in done.stdout
     result, newer, older = gate_tables(
         both, both.with_name("B").relative_to(tmp_path), 0, allow_invalid=False
     )

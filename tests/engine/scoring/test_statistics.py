@@ -188,9 +188,16 @@ def test_differences_are_paired_seeded_and_antisymmetric():
     assert forward.interval.lower > 0
     assert backward.value == pytest.approx(-forward.value)
     assert backward.interval.lower == pytest.approx(-forward.interval.upper)
-    alone = estimate_mean(base.tolist(), clusters)
-    assert alone.detectable is not None
-    assert forward.detectable < alone.detectable / 4
+    assert backward.detectable == pytest.approx(forward.detectable)
+
+
+def test_pairing_makes_smaller_differences_detectable():
+    generator = np.random.default_rng(0)
+    base = 1.0 * (generator.random(600) < 0.5)
+    changed = np.where(generator.random(600) < 0.05, 1 - base, base)
+    clusters = np.arange(600) // 3
+    alone = estimate_mean(base, clusters)
+    assert estimate_difference(changed, base, clusters).detectable < alone.detectable / 2
 
 
 @pytest.mark.parametrize("n", [12, 40, 200])
@@ -211,6 +218,81 @@ def test_the_end_of_the_interval_where_none_deviates_far_is_that_of_clopper_and_
     share = 1 - 0.025 ** (1 / 40)
     assert estimate.interval.lower == pytest.approx(estimate.value - share * (1 + estimate.value))
     assert estimate.p > 0.05
+
+
+STEADY, MIXED, RARE_LOSSES = "steady", "mixed", "rare losses"
+
+
+def made_pair(kind, n_clusters, difference, random):
+    """Scores of two runs, one sample a cluster, with a known true difference of the first minus the second."""
+    chance = random.random(n_clusters)
+    if kind == STEADY:
+        return 0.4 + difference + random.normal(0, 0.02, n_clusters), np.full(n_clusters, 0.4)
+    # The second run is right where the first is wrong, or the other way round: no other sample differs.
+    losses = 0.1 if kind == MIXED else 0.02
+    is_loss = chance < losses
+    is_gain = ~is_loss & (chance < 2 * losses + difference)
+    return 1.0 * is_gain, 1.0 * is_loss
+
+
+@pytest.mark.parametrize("n_clusters", [12, 30, 150])
+@pytest.mark.parametrize("kind", [STEADY, MIXED, RARE_LOSSES])
+def test_the_interval_excludes_zero_in_most_draws_with_the_detectable_difference(kind, n_clusters):
+    random = np.random.default_rng(n_clusters)
+
+    def draw(difference, n):
+        pairs = [made_pair(kind, n_clusters, difference, random) for _ in range(n)]
+        return [estimate_difference(*pair, np.arange(n_clusters), draws=400) for pair in pairs]
+
+    # What is named depends on the spread, and that of right and wrong on the difference: four rounds settle it.
+    named = 0.3
+    for _ in range(4):
+        named = np.mean([each.detectable or named for each in draw(named, 60)])
+    shown = np.mean([each.interval.lower > 0 for each in draw(named, 500)])
+    # 5 points are left to chance. Of 12 scores of 0 and 1, those with the lowest mean have the widest interval.
+    least = 0.65 if (kind, n_clusters) == (MIXED, 12) else 0.75
+    assert least <= shown <= 0.95
+
+
+@pytest.mark.parametrize("n_clusters", [10, 12, 40, 300])
+@pytest.mark.parametrize("kind", [STEADY, MIXED, RARE_LOSSES])
+def test_no_difference_is_named_detectable_that_the_interval_would_hold(kind, n_clusters):
+    random = np.random.default_rng(3)
+    for _ in range(10):
+        pair = made_pair(kind, n_clusters, 0.0, random)
+        estimate = estimate_difference(*pair, np.arange(n_clusters), draws=400)
+        half_width = (estimate.interval.upper - estimate.interval.lower) / 2
+        assert estimate.detectable is None or estimate.detectable > half_width
+
+
+def test_twelve_clusters_show_only_differences_beyond_what_they_cannot_exclude():
+    """By hand: with the share of Clopper and Pearson, the limit ``m - share * (1 + m)`` is 0 at this mean m."""
+    spread_alike = np.tile([0.01, -0.01], 6)
+    estimate = estimate_difference(spread_alike, np.zeros(12), range(12))
+    share = 1 - 0.025 ** (1 / 12)
+    error = 0.01 * (12 / 11 / 12) ** 0.5
+    t_11_power = 0.8755
+    expected = 2 * share / (1 - share) + t_11_power * error
+    assert estimate.interval.upper == pytest.approx(2 * share)
+    assert estimate.detectable == pytest.approx(expected, rel=1e-4)
+    # Of a run without lost points, the differences lie in [-1, 1].
+    alone = estimate_mean(0.97 + spread_alike, range(12))
+    assert alone.detectable == pytest.approx(share / (1 - share) + 2**0.5 * t_11_power * error)
+
+
+def test_further_clusters_are_counted_until_the_difference_is_detectable():
+    random = np.random.default_rng(5)
+    for kind in (STEADY, MIXED):
+        few = made_pair(kind, 40, 0.04, random)
+        estimate = estimate_difference(*few, np.arange(40))
+        times = math.ceil(estimate.growth)
+        assert times > 1
+        many = [np.tile(each, times) for each in few]
+        n = 40 * times
+        assert estimate_difference(*many, np.arange(n)).detectable == pytest.approx(
+            estimate.value, rel=0.25
+        )
+    assert estimate_difference([0.5] * 20, [0.5] * 20, range(20)).growth is None
 
 
 def compared(seed, n=60, size=2, shift=0.0):
@@ -351,6 +433,8 @@ def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():
     t, t_power = (float(stdtrit(18, share)) for share in (0.975, 0.8))
     assert planned_detectable([1] * 10) == pytest.approx((t + t_power) * (2 * 0.25 / 10) ** 0.5)
     assert planned_detectable([1] * 400, correlation=0.3) == pytest.approx(plan * 0.7**0.5)
+    # Of equal runs no cluster differs, yet 10 clusters cannot exclude that 31 % do.
+    assert planned_detectable([1] * 10, correlation=0.999) > 0.44
     # Half of the samples, in clusters of their own, weigh three times as much as the others.
     assert plan < planned_detectable([3] * 200 + [1] * 200, [9] * 200 + [1] * 200)
     assert plan < planned_detectable([2] * 200) < planned_detectable([2] * 200, within=1.0)

@@ -77,7 +77,7 @@ function drawCompare(parameters) {
   const main = pairs[0]?.rows.length ? pairs[0] : null;
   byId("compare").replaceChildren(...[
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
-    pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` · ${words(pair.mode)}, ${pair.label}`, pair.more && `. About ${pair.more.toLocaleString("en")} more samples would show a difference of this size.`)),
+    pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` · ${words(pair.mode)}, ${pair.label}`, pair.more && `. About ${pair.more.toLocaleString("en")} more samples would show a difference of ${Math.abs(100 * pair.difference[0]).toFixed(1)} points.`)),
     rows.length > 0 && el("p", {}, `Positive numbers favour ${runs[second].label}.`),
     rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), HEADINGS.map(([text, title, name = "th"]) => el(name, { scope: "col", title }, text)))), el("tbody", {}, rows)))
       : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),

@@ -29,11 +29,13 @@ from agrotools.core import (
 from agrotools.core.record import literal_value
 from agrotools.core.texts import prompt_tokens_text
 from agrotools.report.explain import (
+    NOT_COUNTED,
     SlotReading,
     file_text,
-    lost_reason,
+    first_error,
     slot_readings,
     summary_readings,
+    twin_text,
 )
 from agrotools.report.html.pictures import (
     Absent,
@@ -59,7 +61,7 @@ from agrotools.scoring.attribution import ordered_parts
 from agrotools.scoring.lost_points import Shares, largest_part
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS, METRICS
-from agrotools.scoring.slots import NO_TWIN, answer_of, refused_twin
+from agrotools.scoring.slots import NO_TWIN, answer_of
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""
@@ -142,7 +144,7 @@ def listed_data(record: Record, scores: Sequence[Score], shares: Shares | None =
     value = value_of(record, scores)
     shares = shares or {}
     part = largest_part(shares)
-    error = "" if value == 1 else _reason_line(record, scores, part)
+    error = "" if value == 1 else first_error(record, scores, part)
     score = None if value is None else round(value, 4)
     place = {
         "id": record.sample.id,
@@ -190,21 +192,6 @@ def whole_data(run: Path, record: Record, scores: Sequence[Score], shares: Share
     return {**listed_data(record, scores, shares), **data}
 
 
-def _reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
-    """Return the reason for the score of a record that lost points, on one short line."""
-    if record.invalid is not None:
-        return f"invalid: {shortened(harmless(record.invalid), 80)}"
-    if record.trajectory is not None and record.trajectory.answer is None:
-        return f"no answer ({record.trajectory.termination})"
-    return shortened(harmless(_twin_text(scores) or lost_reason(record, scores, part)), 110)
-
-
-def _twin_text(scores: Sequence[Score]) -> str:
-    """Return why the twin of an unanswerable sample takes a point from it, or an empty text."""
-    twin = refused_twin(scores)
-    return f"the answerable twin {twin} was refused: one point less" if twin else ""
-
-
 def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:
     fields = {
         "task": f"{sample.task_type.replace('_', ' ')} ({FAMILIES.get(sample.family, sample.family)})",
@@ -214,7 +201,7 @@ def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:
         "cluster": sample.cluster or sample.id,
         "expected": "; ".join(f"{slot.label}: {expected_text(slot)}" for slot in sample.answer),
     }
-    if of_twin := _twin_text(scores):
+    if of_twin := twin_text(scores):
         fields["twin"] = of_twin
     elif not sample.answerable and not any(row.metric == FAS for row in scores):
         fields["twin"] = NO_TWIN
@@ -339,10 +326,11 @@ def _reference_step(step: ReferenceStep) -> Data:
 
 
 def _slot(reading: SlotReading, matched: JsonValue) -> Data:
+    kind = str(reading.slot.type).replace("_", " ")
     return {
         "name": reading.slot.name,
         "label": reading.slot.label,
-        "type": str(reading.slot.type).replace("_", " "),
+        "type": kind if reading.is_counted else f"{kind}, {NOT_COUNTED}",
         "value": reading.value,
         "lines": _labelled(reading.lines),
         "matched": matched if isinstance(matched, str) else "",

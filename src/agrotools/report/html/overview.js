@@ -110,9 +110,13 @@ const verdictLine = (pair) => el(`strong.${pair.differs ? "shown" : "unshown"}`,
 
 // --- where the points went ------------------------------------------------------------------------------------------
 
-const partWord = (part) => (part.startsWith("tool:") ? part.slice(5).split("+").map(words).join(" + ") : part);
-const partTitle = (part) => head.parts[part.startsWith("tool:") ? "tool:" : part];
-const partOrder = (part) => Object.keys(head.parts).indexOf(part.startsWith("tool:") ? "tool:" : part);
+// What people read of a cause: its label, and for a tool also its name. A narrow bar shows a tool by its name alone.
+const causeOf = (part) => (part.startsWith("tool:") ? "tool:" : part);
+const toolsOf = (part) => part.slice(5).split("+").join(", ");
+const partWord = (part) => { const { label } = head.parts[causeOf(part)]; return part.startsWith("tool:") ? `${label} (${toolsOf(part)})` : label; };
+const barWord = (part) => (part.startsWith("tool:") ? toolsOf(part) : partWord(part));
+const partTitle = (part) => head.parts[causeOf(part)].meaning;
+const partOrder = (part) => Object.keys(head.parts).indexOf(causeOf(part));
 const kindOf = (part) => (part.startsWith("tool:") ? "tool" : part);
 
 // Points that the chosen run lost in the mode of its headline; without parts if it has no score of the answers.
@@ -139,7 +143,7 @@ function lostCard() {
     el("div.bar", {},
       split.score > 0 && el("span.part.scored", { title: `${points(split.score / 100)} points scored`, style: share(split.score) }, el("span", {}, "score"), el("b", {}, points(split.score / 100))),
       parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, { href: href(part), title: title(part, lost), style: share(lost) },
-        el("span", {}, partWord(part)), el("b", {}, one(lost))))),
+        el("span", {}, barWord(part)), el("b", {}, one(lost))))),
     el("ul.parts", {}, el("li", {}, el("i.key.scored"), "score ", el("b", {}, points(split.score / 100))), parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
     unknown > 0 && el("p.dim", {}, `This split is an estimate, because the results of ${count(unknown, "call")} with other arguments are not known. To make the calls, run `, el("code", {}, `agrotools attribute ${run.folder}`), "."));
 }
@@ -240,5 +244,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms in docs/glossary.md")].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms: ", el("code", {}, "agrotools docs glossary"))].filter(Boolean));
 }

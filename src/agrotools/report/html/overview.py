@@ -15,7 +15,7 @@ from agrotools.report.settings import Measure
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
 from agrotools.runner.rescore import content_of
-from agrotools.scoring.attribution import MEANINGS
+from agrotools.scoring.attribution import CAUSES
 from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
@@ -62,7 +62,7 @@ def head_data(
             *scoring_lines(summaries),
             *(note for run in runs for note in run.records.notes),
         ],
-        "parts": MEANINGS,
+        "parts": {part: cause._asdict() for part, cause in CAUSES.items()},
         "terms": TERMS | _metric_terms(summaries),
     }
 

@@ -1,0 +1,60 @@
+"""``agrotools docs``: the pages of the documentation, which a wheel holds too."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+import typer
+
+from agrotools.cli.output import print_json
+
+_IN_WHEEL = Path(__file__).resolve().parent.parent / "docs"
+_IN_CLONE = Path(__file__).resolve().parents[3] / "docs"
+PAGES = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
+"""Folder of the pages."""
+
+
+def docs(page: str | None = None, as_json: bool = False) -> None:
+    """Print a page of the documentation, e.g. glossary; without a name, list the pages."""
+    from agrotools.core import UsageError
+
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(PAGES.glob("*.md"))}
+    if page is None:
+        _list_pages({name: _title(text) for name, text in texts.items()}, as_json=as_json)
+        return
+    name = Path(page).stem  # docs/glossary.md is understood, too
+    if name not in texts:
+        close = get_close_matches(name, texts, n=3)
+        hint = f"e.g. {', '.join(close)}" if close else "agrotools docs lists all pages"
+        raise UsageError(f"there is no page {page!r}", hint=hint)
+    text = texts[name]
+    if as_json:
+        print_json({"page": name, "title": _title(text), "text": text})
+    else:
+        _print_page(text)
+
+
+def _title(text: str) -> str:
+    """Return the heading of a page."""
+    return text.partition("\n")[0].removeprefix("# ")
+
+
+def _list_pages(titles: dict[str, str], *, as_json: bool) -> None:
+    """Print the names of all pages with their titles."""
+    if as_json:
+        print_json([{"page": name, "title": title} for name, title in titles.items()])
+        return
+    width = max(map(len, titles), default=0)
+    for name, title in titles.items():
+        typer.echo(f"{name:{width}}  {title}")
+
+
+def _print_page(text: str) -> None:
+    """Print a page: formatted on a terminal, as Markdown into a file or a pipe."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    if console.is_terminal:
+        console.print(Markdown(text, hyperlinks=False))
+    else:
+        typer.echo(text)

@@ -1,0 +1,67 @@
+"""``agrotools docs``: pages of the documentation, and what other output says about them."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.cli.docs import PAGES
+from agrotools.cli.main import app
+from agrotools.core import UsageError
+
+SOURCES = Path(__file__).resolve().parents[3] / "src"
+RUN = CliRunner()
+
+
+def test_a_page_is_printed_as_it_is_written_and_all_are_listed():
+    written = (PAGES / "glossary.md").read_text(encoding="utf-8")
+    for name in ("glossary", "docs/glossary.md"):
+        assert RUN.invoke(app, ["docs", name]).stdout.strip() == written.strip()
+    listed = RUN.invoke(app, ["docs"]).stdout.splitlines()
+    assert len(listed) == len([*PAGES.glob("*.md")])
+    assert any(line.split() == ["glossary", "Glossary"] for line in listed)
+
+
+def test_json_holds_the_page_or_the_titles():
+    page = json.loads(RUN.invoke(app, ["docs", "glossary", "--json"]).stdout)
+    assert page["title"] == "Glossary"
+    assert "| **FAS** |" in page["text"]
+    titles = json.loads(RUN.invoke(app, ["docs", "--json"]).stdout)
+    assert {"page": "glossary", "title": "Glossary"} in titles
+
+
+def test_an_unknown_page_is_refused_with_a_similar_one():
+    with pytest.raises(UsageError) as refused:
+        RUN.invoke(app, ["docs", "glosary"], catch_exceptions=False)
+    assert refused.value.advice == "e.g. glossary"
+
+
+def _shown_texts() -> Iterator[tuple[Path, str]]:
+    """Yield the texts of the sources that a user may see, without docstrings and comments."""
+    for file in SOURCES.rglob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        shown = [node.value for node in constants if id(node) not in docstrings]
+        yield from ((file, value) for value in shown if isinstance(value, str))
+    for ending in ("toml", "js", "j2"):
+        for file in SOURCES.rglob(f"*.{ending}"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            yield from ((file, line) for line in lines if not line.lstrip().startswith(("#", "//")))
+
+
+def test_output_names_pages_by_the_command_that_prints_them():
+    named = set[str]()
+    of_help = {"lists"}  # "agrotools docs lists all pages"
+    for file, text in _shown_texts():
+        assert not re.search(r"(?<![/\w])docs/[\w-]+\.md", text), (
+            f"{file}: a wheel has no docs/: name `agrotools docs PAGE`"
+        )
+        text = text.replace("\u00a0", " ")
+        named.update(re.findall(r"agrotools docs ([a-z][\w-]*)", text))
+    assert "glossary" in named
+    assert named - of_help <= {page.stem for page in PAGES.glob("*.md")}
