@@ -302,7 +302,7 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
 
 def _lines(result: "Gate", new: str, old: str) -> list[str]:
     """Return the result as text: the verdict first; ``new`` and ``old``: names of the models."""
-    from agrotools.report.layout import harmless, measure_text, percent
+    from agrotools.report.layout import harmless, measure_text, percent, points
     from agrotools.scoring.gate import held_by
 
     allowed = f"{100 * result.max_drop:g} points"
@@ -318,7 +318,7 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         verdict,
         f"{measure_text(result.mode, result.metric)}: {percent(result.new)} (new, {harmless(new)}), "
         f"{percent(result.old)} (old, {harmless(old)})",
-        f"new minus old {100 * result.difference:+.1f} points: drop {100 * bound.drop:.1f}, one-sided 95 % lower bound "
+        f"new minus old {points(result.difference)} points: drop {100 * bound.drop:.1f}, one-sided 95 % lower bound "
         f"{100 * bound.lower:.1f}; {n} in {count_text(bound.n_clusters, 'cluster')}",
         _power_line(result),
     ]

@@ -95,8 +95,12 @@ class Readings:
         if given is not None:
             if given in values or question.is_open:
                 return given
-            listed = ", ".join(values[:_CHOICES_NAMED])
-            raise UsageError(f"{question.answered(given)}: there is no {given}", hint=listed)
+            # Quoted where one is a list itself, so that it is seen where each ends.
+            quoted = any(", " in value for value in values)
+            named = [f"'{value}'" if quoted else value for value in values[:_CHOICES_NAMED]]
+            raise UsageError(
+                f"{question.answered(given)}: there is no {given}", hint=f"one of {', '.join(named)}"
+            )
         if len(values) == 1 and not question.is_open:
             return values[0]
         proposed = values[0]

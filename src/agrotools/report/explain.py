@@ -556,11 +556,15 @@ def first_wrong_step(record: Record, rows: Sequence[Score], part: str) -> str:
     ``part`` is the one that lost most. Where calls and results are right, the step is the answer.
     """
     trajectory = record.trajectory
+    ending = ""
+    if trajectory is not None and trajectory.answer is None:
+        ending = f"no answer ({trajectory.termination})"
     if part in (PLANNING, ARGUMENTS) and (found := _wrong_call(record)):
         number, wrong = found
-        return f"reference step {number}: {wrong}"
-    if trajectory is not None and trajectory.answer is None:
-        return f"no answer ({trajectory.termination})"
+        of_call = f"reference step {number}: {wrong}"
+        return f"{ending}; {of_call}" if ending else of_call
+    if ending:
+        return ending
     reason = lost_reason(record, rows, part)
     if part.startswith(TOOL) and trajectory is not None:
         tools = part.removeprefix(TOOL).split("+")

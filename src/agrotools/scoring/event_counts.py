@@ -272,7 +272,7 @@ _CAUSES = {
     ),
     "no_form": (
         "did not give all values of the answer form",
-        "look at one with agrotools explain",
+        "agrotools explain RUN marks them as no_form; look at one",
     ),
     "max_steps": ("did not answer within --max-steps turns", "try a larger --max-steps"),
     INVALID: (
