@@ -9,7 +9,7 @@ from support.command import run_command
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
-SAMPLE = "apples-016"
+SAMPLE = "apples-007"
 
 
 async def draw(report: str, run: str) -> None:
