@@ -21,6 +21,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.loading.leaks import revealed_answer
 from agrotools_build.templates.template import Template
 from agrotools_build.templates.thing import QuestionInstance, Subject, distinct_files
 from agrotools_build.templates.wording import sentences
@@ -307,7 +308,7 @@ def choose(
     def candidate(subject: Subject, question: Template) -> Chosen | None:
         key = (subject.name, question.template)
         if key not in candidates:
-            candidates[key] = ask_subject(subject, question, seed)
+            candidates[key] = _asked_openly(subject, question, seed)
         return candidates[key]
 
     def ask_one_more() -> bool:
@@ -453,6 +454,17 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
     return None
 
 
+def _asked_openly(subject: Subject, question: Template, seed: int) -> Chosen | None:
+    """Return the question as :func:`ask_subject` does; None if a number that it gives is by chance its answer."""
+    item = ask_subject(subject, question, seed)
+    if item is None:
+        return None
+    query = item.instance.query(question.wordings[0])
+    numbers = [slot for slot in item.instance.slots if slot.type == "tolerance"]
+    is_told = any(revealed_answer(slot, query) for slot in numbers)
+    return None if is_told else item
+
+
 def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
     """Return the members of all groups, one of each group at a time."""
     return [member for row in zip_longest(*groups) for member in row if member is not None]
@@ -505,7 +517,7 @@ def _offered(stocks: Stocks, seed: int) -> dict[Offer, list[Chosen]]:
     offered: dict[Offer, list[Chosen]] = defaultdict(list)
     for source, (subjects, questions) in stocks.items():
         for subject, question in product(subjects, questions):
-            if (item := ask_subject(subject, question, seed)) is not None:
+            if (item := _asked_openly(subject, question, seed)) is not None:
                 calls, files, kind = (
                     item.instance.calls,
                     item.instance.files,

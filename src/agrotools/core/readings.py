@@ -99,7 +99,8 @@ class Readings:
             quoted = any(", " in value for value in values)
             named = [f"'{value}'" if quoted else value for value in values[:_CHOICES_NAMED]]
             raise UsageError(
-                f"{question.answered(given)}: there is no {given}", hint=f"one of {', '.join(named)}"
+                f"{question.answered(given)}: there is no {given}",
+                hint=f"one of {', '.join(named)}",
             )
         if len(values) == 1 and not question.is_open:
             return values[0]

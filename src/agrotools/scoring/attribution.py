@@ -45,7 +45,10 @@ CAUSES = {
     PLANNING: Cause("wrong plan", "a call is wrong or missing"),
     ARGUMENTS: Cause("wrong arguments", "a call's arguments disagree with the reference"),
     FAULT: Cause("injected faults", "--faults put an error into a call"),
-    TOOL: Cause("tool errors", "a tool gave no result (see its step), or another one than the truth; then either may be wrong"),
+    TOOL: Cause(
+        "tool errors",
+        "a tool gave no result (see its step), or another one than the truth; then either may be wrong",
+    ),
     READING: Cause("misread results", "results right, answer wrong"),
     FORM: Cause("unreadable answers", "the answer cannot be read from its form"),
     ANSWER: Cause("wrong answers", "no call explains it"),

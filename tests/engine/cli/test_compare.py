@@ -232,7 +232,7 @@ def test_a_log_of_inspect_is_refused_with_the_way_to_a_run(runs, tmp_path, comma
     done = run_command(command, log, *second)
     assert done.returncode == 2
     assert "2026_tree.eval is a log of Inspect" in done.stderr
-    assert "--predictions DIR/2026_tree.json --out RUN" in done.stderr
+    assert f"--predictions {log} --out RUN" in " ".join(done.stderr.split())
 
 
 def test_what_cannot_be_saved_or_is_no_saved_run_is_refused(runs, tmp_path):

@@ -52,7 +52,7 @@ MODEL = (
             MODEL,
             "m1",
             {"quick": True},
-            MODEL.replace(" --quick", "") + " --mode end-to-end  (the whole benchmark, 5 que",
+            MODEL.replace(" --quick", "") + " --mode end-to-end  # the whole benchmark, 5 que",
         ),
     ],
 )
@@ -75,7 +75,7 @@ def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_su
     stopped = Evaluated(config, benchmark, runs, typed=MODEL.split())
     (command,) = next_commands(summary, [Path("a")], stopped)
     assert command.startswith(
-        f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes"
+        f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  # resumes"
     )
 
 

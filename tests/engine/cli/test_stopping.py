@@ -161,7 +161,7 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
         assert "10.00/100.00 USD per million tokens" in err
         assert err.count("are spent, and the next request") == 0
         assert stopped.stdout.count("are spent, and the next request") == 1
-        assert re.search(r"next +agrotools eval .*--budget 0\.\d+ +\(resumes", stopped.stdout)
+        assert re.search(r"next +agrotools eval .*--budget 0\.\d+ +# resumes", stopped.stdout)
         assert "exceeds the budget of 0.03 USD" in err
         assert stopped.returncode == 1
         done = len(finished(run))
