@@ -93,7 +93,7 @@ def test_the_list_the_sample_and_the_log_name_one_first_error():
     scores = score_record(record)
     shares = lost_shares(record, scores)
     wrong = listed_data(record, scores, shares)["error"]
-    assert wrong == "reference step 1: no call of calculate"
+    assert wrong == "no answer (no_form); reference step 1: no call of calculate"
     assert f"first error   {wrong}" in rendered(explain(record, scores, shares=shares))
     assert f"First error: {wrong}." in score_text(record, scores, shares)
 
