@@ -272,7 +272,7 @@ _CAUSES = {
     ),
     "no_form": (
         "did not give all values of the answer form",
-        "agrotools explain RUN marks them as no_form; look at one",
+        "look at one: agrotools explain RUN marks them as no_form",
     ),
     "max_steps": ("did not answer within --max-steps turns", "try a larger --max-steps"),
     INVALID: (
