@@ -2,8 +2,8 @@
 
     python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
     python training/fit_guess.py packed WORK --seeds 20261120 --choices 8 --out DIR   # as the packs are chosen
-    python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
     python training/fit_guess.py charts DIR/101.jsonl DIR/102.jsonl     # writes src/agrotools/data/guess_charts.json
+    python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes guess.{npz,json} and guess_plans.json
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
 ``questions`` writes every question that can be asked of the pictures in DATA, no picture for two seeds. ``packed``
@@ -11,6 +11,7 @@ draws other scenes than those of the packs into WORK and chooses their questions
 that is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the
 best constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on
 the others; gradient boosting on these features, the template and all numbers of files and notes, which does not ship.
+Plans name the charts that are there, so ``charts`` comes first.
 It prints upper 95 % bounds, by clusters, of what the last two score beyond constants. The name of a packed benchmark
 stands for its answerable questions. Needs scikit-learn.
 """
