@@ -17,16 +17,17 @@ def docs(page: str | None = None, as_json: bool = False) -> None:
     """Print a page of the documentation, e.g. glossary; without a name, list the pages."""
     from agrotools.core import UsageError
 
-    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(PAGES.glob("*.md"))}
+    files = {file.stem: file for file in sorted(PAGES.glob("*.md"))}
     if page is None:
-        _list_pages({name: _title(text) for name, text in texts.items()}, as_json=as_json)
+        titles = {name: _title(file.read_text(encoding="utf-8")) for name, file in files.items()}
+        _list_pages(titles, as_json=as_json)
         return
     name = Path(page).stem  # docs/glossary.md is understood, too
-    if name not in texts:
-        close = get_close_matches(name, texts, n=3)
+    if name not in files:
+        close = get_close_matches(name, files, n=3)
         hint = f"e.g. {', '.join(close)}" if close else "agrotools docs lists all pages"
         raise UsageError(f"there is no page {page!r}", hint=hint)
-    text = texts[name]
+    text = files[name].read_text(encoding="utf-8")
     if as_json:
         print_json({"page": name, "title": _title(text), "text": text})
     else:

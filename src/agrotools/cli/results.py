@@ -390,7 +390,7 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     runs, at = scores.runs, scores.first_model
     references = scores.references or References()
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
-    stops += [] if not (beyond := _beyond_limit(scores, evaluated)) else [beyond]
+    stops += _beyond_limit(scores, evaluated)
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     commands = next_commands(scores.summaries[at], runs, evaluated)
     # The screen holds this list itself: its verdict, which names one of the commands, is calculated once.
@@ -406,16 +406,18 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
         print_screen(shown)
 
 
-def _beyond_limit(scores: RunScores, evaluated: Evaluated) -> str:
-    """Return that a run holds more answers than ``--limit`` asks for, from an earlier command; empty if none does."""
+def _beyond_limit(scores: RunScores, evaluated: Evaluated) -> list[str]:
+    """Return that a run holds more answers than ``--limit`` asks for, from an earlier command; none if it does not."""
     limit = evaluated.config.benchmark.limit
     if limit is None:
-        return ""
+        return []
     parts = [part for each in scores.summaries for part in each.modes.values()]
     most = max((part.n_samples for part in parts), default=0)
     if most <= limit:
-        return ""
-    return f"The run holds {most} answers from an earlier command; the score is of all, not of {limit} (--limit)."
+        return []
+    return [
+        f"The run holds {most} answers from an earlier command; the score is of all, not of {limit} (--limit)."
+    ]
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

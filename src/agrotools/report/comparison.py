@@ -42,13 +42,14 @@ from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator, score_record
-from agrotools.scoring.attribution import TOOL, part_label, part_meaning
+from agrotools.scoring.attribution import cause_of, part_label, part_meaning
 from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.contracts import ErrorSource
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, METRICS, is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 from agrotools.scoring.summary import (
+    TABLE_MODE,
     ErrorCount,
     Flip,
     Flips,
@@ -57,6 +58,7 @@ from agrotools.scoring.summary import (
     RunDifference,
     Summary,
     compared_task_types,
+    orientation_text,
     other_differences,
 )
 
@@ -108,11 +110,10 @@ def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool)
     lines: list[Paragraph] = []
     for mode in modes:
         lines += _verdict_lines(comparison, mode, details or mode == modes[0])
-    orientation = comparison.orientation
     tested = [mode for mode in modes if mode in comparison.headline]
-    if any(_BETTER in headline_verdict(comparison, mode) for mode in tested):
-        # A verdict counts from the worse run to the better one, whichever is the second.
-        orientation = orientation.replace("Every difference", "Every other difference", 1)
+    # A verdict counts from the worse run to the better one, whichever is the second.
+    has_verdict = any(_BETTER in headline_verdict(comparison, mode) for mode in tested)
+    orientation = orientation_text(comparison.first, comparison.second, but_verdict=has_verdict)
     lines.append(Paragraph(orientation, ""))
     if marks := _marks(comparison):
         lines.append(Paragraph(", ".join(marks)))
@@ -334,7 +335,7 @@ def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Ite
         if other:
             runs = f"{n} samples of the first, {other[0]} of the second run"
         yield f"without open text ({runs})"
-    if mode == "table":
+    if mode == TABLE_MODE:
         only = (f"a score only of {comparison.first}", f"a score only of {comparison.second}")
     else:
         only = ("a valid record only in the first run", "a valid record only in the second run")
@@ -463,7 +464,7 @@ def _legend(comparison: RunComparison) -> Iterator[str]:
             "difference."
         )
         # The parts of all tools have one meaning, which stands once.
-        kinds = dict.fromkeys(TOOL if cause.startswith(TOOL) else cause for cause in causes)
+        kinds = dict.fromkeys(map(cause_of, causes))
         yield "; ".join(f"{part_label(kind)}: {part_meaning(kind)}" for kind in kinds) + "."
 
 

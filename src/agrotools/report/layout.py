@@ -27,7 +27,7 @@ from agrotools.core.texts import count_text, number_text
 from agrotools.runner.manifest import conditions_label
 from agrotools.scoring.metrics import METRICS, OPEN_TEXT
 from agrotools.scoring.statistics import Estimate, Interval
-from agrotools.scoring.summary import Summary
+from agrotools.scoring.summary import TABLE_MODE, Summary
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
@@ -389,10 +389,6 @@ def adjusted_lines(differences: Iterable[Estimate]) -> list[str]:
 
 _CONDITIONS = ("degrade", "faults", "tool_images")
 """Conditions of a run that stand among the options of its benchmark."""
-
-
-TABLE_MODE = "table"
-"""In place of a mode in comparisons of tables of scores."""
 
 
 def measure_text(mode: str, metric: str) -> str:

@@ -87,6 +87,11 @@ class Attribution(FrozenModel):
     ``agrotools attribute`` makes them."""
 
 
+def cause_of(part: str) -> str:
+    """Return the key of a part in :data:`CAUSES`: the parts of all tools have one."""
+    return TOOL if part.startswith(TOOL) else part
+
+
 def part_label(part: str) -> str:
     """Return the name of a part for people; a part of tools names them: ``tool errors (count_objects)``."""
     if not part.startswith(TOOL):
@@ -97,15 +102,13 @@ def part_label(part: str) -> str:
 
 def part_meaning(part: str) -> str:
     """Return the meaning of a part in words."""
-    return CAUSES[TOOL if part.startswith(TOOL) else part].meaning
+    return CAUSES[cause_of(part)].meaning
 
 
 def ordered_parts(parts: Iterable[str]) -> list[str]:
     """Return parts in the order of a sample: planning, arguments, faults, tools by name, reading, form."""
     order = [*CAUSES]
-    return sorted(
-        set(parts), key=lambda part: (order.index(TOOL if part.startswith(TOOL) else part), part)
-    )
+    return sorted(set(parts), key=lambda part: (order.index(cause_of(part)), part))
 
 
 def shapley_values(

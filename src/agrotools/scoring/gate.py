@@ -39,7 +39,12 @@ from agrotools.scoring.statistics import (
     rare_deviations,
     ratio_spread,
 )
-from agrotools.scoring.summary import Metric, RunComparison, with_comparisons_adjusted
+from agrotools.scoring.summary import (
+    TABLE_MODE,
+    Metric,
+    RunComparison,
+    with_comparisons_adjusted,
+)
 from agrotools.text.tables import SheetTable, open_table
 
 BEYOND = (0.05, 0.10)
@@ -182,7 +187,7 @@ def gate(
 
 def held_by(mode: str) -> str:
     """Return what a sample that is compared has, in words: a table has scores, a run has records."""
-    return "score" if mode == "table" else "valid record"
+    return "score" if mode == TABLE_MODE else "valid record"
 
 
 def _lacking_text(lacking: tuple[int, int], mode: str) -> str:
@@ -467,11 +472,11 @@ def compare_tables(*files: Path) -> list[RunComparison]:
                 first=first,
                 second=second,
                 benchmark=", ".join(file.name for file in files),
-                modes={"table": {"score": Metric(overall=overall)}},
-                headline={"table": "score"},
-                means={"table": pair.means},
-                unpaired={"table": (len(mine) - overall.n, len(other) - overall.n)},
-                missing={"table": missing} if missing else {},
+                modes={TABLE_MODE: {"score": Metric(overall=overall)}},
+                headline={TABLE_MODE: "score"},
+                means={TABLE_MODE: pair.means},
+                unpaired={TABLE_MODE: (len(mine) - overall.n, len(other) - overall.n)},
+                missing={TABLE_MODE: missing} if missing else {},
             )
         )
     return with_comparisons_adjusted(compared)
@@ -497,7 +502,7 @@ def gate_tables(
     pair = _pair(first.scores, second.scores, f"{newer} and {older}")
     valid = (set(first.scores), set(second.scores))
     limits = None if allow_invalid else paired_limits(second.limits(), first.limits())
-    return gate_of("table", pair, valid, max_drop, limits), newer, older
+    return gate_of(TABLE_MODE, pair, valid, max_drop, limits), newer, older
 
 
 def _only_model(models: Mapping[str, ModelScores], file: Path) -> tuple[str, ModelScores]:

@@ -5,7 +5,7 @@ The p-values of differences that a table shows together are adjusted for their n
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -418,6 +418,10 @@ class Summary(FrozenModel):
     """Judges of the run's answers; None if no judge was asked."""
 
 
+TABLE_MODE: Final = "table"
+"""In place of a mode in comparisons of tables of scores."""
+
+
 class Flip(FrozenModel):
     """Sample that two runs score differently; the scores are means over epochs, in [-1, 1].
 
@@ -493,10 +497,14 @@ class RunComparison(FrozenModel):
         return orientation_text(self.first, self.second)
 
 
-def orientation_text(first: str, second: str) -> str:
-    """Return the sentence that says what the sign of the differences of two runs means."""
+def orientation_text(first: str, second: str, *, but_verdict: bool = False) -> str:
+    """Return the sentence that says what the sign of the differences of two runs means.
+
+    ``but_verdict``: a verdict stands above it, whose difference has no sign.
+    """
+    every = "Every other difference" if but_verdict else "Every difference"
     meaning = f"+ is in favour of {second}, - in favour of {first}"
-    return f"Every difference is {second} minus {first}: {meaning}."
+    return f"{every} is {second} minus {first}: {meaning}."
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
