@@ -18,6 +18,7 @@ from agrotools.core import AgrotoolsError, Observation, Record, Score, ToolCall,
 from agrotools.core.errors import RunStoreError
 from agrotools.core.files import Journal, artifact_path, cache_dir
 from agrotools.core.progress import Progress, no_progress
+from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark, Loading
 from agrotools.loading.benchmarks import load_as
 from agrotools.runner.manifest import Manifest
@@ -34,6 +35,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.counterfactual import SampleGame
+from agrotools.scoring.event_counts import missing_backend_text
 from agrotools.scoring.lost_points import is_split
 
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
@@ -128,7 +130,11 @@ def attribute_run(
             f"{run} has no end-to-end score whose points could be split",
             hint="run a benchmark with tools in mode end-to-end",
         )
-    return AttributedLoss(mode.lost, opened.notes)
+    missing = [
+        missing_backend_text(each, count_text(each.samples, "sample"))
+        for each in mode.counts.missing_backends
+    ]
+    return AttributedLoss(mode.lost, (*missing, *opened.notes))
 
 
 async def _repeat_calls(opened: AttributedRun, workers: int, progress: Progress) -> None:

@@ -323,7 +323,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
         (rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate
     ]
     if ceilings:
-        sentences.append(_ceiling_sentence(shown, ladder, ceilings, out_of))
+        sentences.append(_ceiling_sentence(shown, ladder, ceilings, measure))
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
 
     models = [rung for rung in ladder if rung.role == "model"]
@@ -352,9 +352,13 @@ def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
 
 
 def _ceiling_sentence(
-    shown: Screen, ladder: Sequence[Rung], ceilings: Sequence[tuple[str, Estimate]], out_of: int
+    shown: Screen,
+    ladder: Sequence[Rung],
+    ceilings: Sequence[tuple[str, Estimate]],
+    measure: Measure,
 ) -> str:
     """Return the score with every call right, and what costs the rest; by dose if there are several."""
+    out_of = METRICS[measure[1]].out_of
     values: list[str] = []
     for dose, estimate in ceilings:
         value = on_scale(estimate.value, out_of)
@@ -369,7 +373,7 @@ def _ceiling_sentence(
     score = f"every call right, the score is {', '.join(values)}{where}"
     if all(estimate.value >= 1 for _, estimate in ceilings):
         return f"With {score}."
-    blamed = CAUSES[TOOL].label
+    blamed = CAUSES[TOOL].label + _without_backend(shown, measure[0].mode)
     if any(each.benchmark_options.get("faults") for each in shown.summaries):
         blamed += f" and {CAUSES[FAULT].label}"
     if not all(each.synthetic for each in shown.summaries):  # drawn labels are exact
@@ -378,6 +382,20 @@ def _ceiling_sentence(
     if len(ceilings) == 1:
         cost = f"{on_scale(1 - ceilings[0][1].value, out_of)} points"
     return f"Even with {score}: {blamed} cost {cost}."
+
+
+def _without_backend(shown: Screen, mode: Mode) -> str:
+    """Return on how many questions a tool of the ceiling had no back-end, in brackets; empty if all had one."""
+    runs = [*shown.references.scored.values(), *shown.scored]
+    ceiling = next((each.summary for each in runs if each.summary.model == CEILING), None)
+    if ceiling is None or mode not in ceiling.modes:
+        return ""
+    missing = ceiling.modes[mode].counts.missing_backends
+    texts = [
+        f"{each.tool} has no back-end for {count_text(each.samples, 'question')}"
+        for each in missing
+    ]
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:

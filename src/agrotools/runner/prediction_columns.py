@@ -315,6 +315,10 @@ def _named_by_user(columns: _Columns, file: str, choosing: Choosing) -> TakenCol
 
 def _found(columns: _Columns, file: str, choosing: Choosing) -> TakenColumns:
     """Return the columns that names and values tell, or that the user chooses."""
+    if own := columns.table.own:
+        if _is_surely_gold(columns, own):
+            raise _is_reference(columns, own, file)
+        return TakenColumns(own)
     named = _distinct(columns, columns.predictions)
     if named:
         return _of_named(columns, named, choosing)

@@ -32,7 +32,8 @@ class PredictionRows(NamedTuple):
     ``names``: each column in lower case with underscores. ``form``: program that wrote the file; empty if it is a plain
     table. ``column``: column of the predictions in this form. ``left``: what else the file holds, in words.
     ``hidden``: what is read although a workbook hides it. ``numbers``: number of each row in the file, of a table with
-    its header, as a spreadsheet shows it.
+    its header, as a spreadsheet shows it. ``own``: column that is scored because the table that the benchmark is made
+    of has one of this name.
     """
 
     rows: list[Row]
@@ -42,6 +43,7 @@ class PredictionRows(NamedTuple):
     column: str = ""
     left: tuple[str, ...] = ()
     hidden: str = ""
+    own: str = ""
 
 
 class _Form(NamedTuple):

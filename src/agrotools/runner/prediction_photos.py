@@ -1,5 +1,6 @@
 """Predictions by photo: the samples of a benchmark from a user's photos that the rows of a file belong to."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -13,7 +14,7 @@ from agrotools.loading import Benchmark
 from agrotools.loading.photos import asks_by_sample, photos_of
 from agrotools.runner.prediction_columns import Choosing
 from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import IDS, PREDICTIONS
+from agrotools.runner.prediction_names import IDS, PREDICTIONS, column_kind
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.normalise import normalise
 from agrotools.text.submission import item_names, name_key, read_submission
@@ -23,6 +24,75 @@ ASKS = "asks"
 _OPTION = f"--only={ASKS}"
 _NAMED = 5
 """Samples that an error names."""
+
+
+class _OwnColumn(NamedTuple):
+    """Column of the user's table that a benchmark was built from: what its samples of one value ask for."""
+
+    asks: str
+    n_samples: int
+
+
+def with_own_column(
+    table: PredictionRows, benchmark: Benchmark, file: str, choosing: Choosing
+) -> PredictionRows:
+    """Return the rows with the column that is scored, if its header is one of the table that the benchmark is made of.
+
+    A benchmark from a table with a column ``Severity`` asks for a ``value``; a table of predictions may give it in a
+    column ``severity``, too. Of several such columns, the user chooses one. Columns of predictions, and of the values
+    that samples ask for, precede.
+    """
+    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
+    kinds = {column_kind(plain) for plain in table.names.values()}
+    if table.column or kinds & {"prediction", "answer", "transcript"}:
+        return table
+    if any(name_key(name) in items for name in table.names):
+        return table
+    own = _own_columns(benchmark)
+    found = {
+        name: own[key]
+        for name in table.names
+        if (key := next((key for key in _header_keys(name) if key in own), None))
+    }
+    if column := choosing.chosen.column:
+        found = {name: each for name, each in found.items() if name == column.strip().lower()}
+    if given := choosing.chosen.only.get(ASKS):
+        found = {name: each for name, each in found.items() if each.asks == given}
+    if not found:
+        return table
+    choices = tuple(
+        Choice(each.asks, f"column {name}, {count_text(each.n_samples, 'sample')}")
+        for name, each in found.items()
+    )
+    question = ReadingQuestion(
+        f"{file} has several columns of the table that {benchmark.name} is made of. Which one is scored?",
+        _OPTION,
+        choices,
+    )
+    asks = choosing.choose(question, given)
+    return table._replace(own=next(name for name, each in found.items() if each.asks == asks))
+
+
+def _header_keys(header: str) -> tuple[str, str]:
+    """Return what a header is looked up by: as it is, and without a unit in brackets behind it."""
+    return name_key(header), name_key(re.sub(r"[(\[][^()\[\]]*[)\]]\s*$", "", header))
+
+
+def _own_columns(benchmark: Benchmark) -> dict[str, _OwnColumn]:
+    """Return the columns of the user's table by the key of their header, if one photo has one question of each."""
+    asks = asks_by_sample(benchmark.samples)
+    found = defaultdict[str, list[_OwnColumn]](list)
+    for sample in benchmark.samples:
+        column = str(sample.metadata.get("column") or "")
+        asked = asked_items(sample.answer)
+        if column and len(asked) == 1 and len(photos_of(sample)) == 1 == len(sample.files):
+            for key in {*_header_keys(column)}:
+                found[key].append(_OwnColumn(asks[sample.id], 0))
+    return {
+        key: columns[0]._replace(n_samples=len(columns))
+        for key, columns in found.items()
+        if len({*columns}) == 1
+    }
 
 
 class PhotoRows(NamedTuple):
@@ -123,16 +193,17 @@ def _chosen_kind(
             kinds[kind] += alike
             if len(alike) > 1:
                 crowded.setdefault(kind, [sample.id for sample in alike])
-    possible = _answerable(table, kinds)
+    # What the user named, or what a column of the user's own table stands for.
+    given = choosing.chosen.only.get(ASKS) or choosing.readings.chosen.get(_OPTION, "")
+    possible = [given] if given in kinds else _answerable(table, kinds)
     single = [kind for kind in possible if kind not in crowded]
     if not single:
-        ids = next(iter(crowded.values()))
+        ids = next(crowded[kind] for kind in possible if kind in crowded)
         raise UsageError(
             f"{file} names photos in column {column}, but several samples of {benchmark} ask the same about one photo: "
             f"{', '.join(ids[:_NAMED])}",
             hint=f"give ids of samples; agrotools benchmarks describe {benchmark} --json lists id, photo and question",
         )
-    given = choosing.chosen.only.get(ASKS, "")
     offered = [kind for kind in kinds if kind not in crowded] if given else single
     choices = tuple(Choice(kind, count_text(len(kinds[kind]), "sample")) for kind in offered)
     question = ReadingQuestion(

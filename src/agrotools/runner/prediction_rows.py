@@ -26,6 +26,7 @@ from agrotools.runner.prediction_photos import (
     chosen_samples,
     photos_by,
     samples_by_photo,
+    with_own_column,
 )
 from agrotools.runner.prediction_samples import MatchedRow, RowSamples, plain_text
 from agrotools.runner.prediction_values import with_plain_values
@@ -94,6 +95,7 @@ def match_rows(
     """
     whole = table
     table = _only(table, file, choosing.chosen.only)
+    table = with_own_column(table, benchmark, file, choosing)
     matches, others = _matches(table, benchmark, file, choosing)
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
     taken = take_columns(table, matches, items, file, choosing)
@@ -105,6 +107,8 @@ def match_rows(
         problems["rows without a sample"] = others
     chosen = _of_one_setting(matches, table.names, taken, choosing)
     changed = _with_plain_numbers(chosen, taken, file, choosing, problems)
+    if table.own and taken.whole == table.own:
+        changed, taken = _as_values(changed, table.own)
     column = PredictionColumn(changed, taken, items, file, of_table=of_table)
     repeats = _columns_of_repeats(changed, table.names)
     answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
@@ -130,6 +134,16 @@ def _matches(
         choose_asked(benchmark, choosing)
     scored = {sample.id for sample in chosen_samples(benchmark, choosing)}
     return [match for match in matches if match.sample.id in scored], others
+
+
+def _as_values(matches: Sequence[MatchedRow], column: str) -> tuple[list[MatchedRow], TakenColumns]:
+    """Return the rows with a column as the only value that their samples ask for, instead of as whole predictions."""
+    items = [asked_items(match.sample.answer)[0].name for match in matches]
+    named = [
+        match._replace(row={**match.row, item: match.row.get(column)})
+        for match, item in zip(matches, items, strict=True)
+    ]
+    return named, TakenColumns(items=tuple(dict.fromkeys(items)))
 
 
 def _say_ids(table: PredictionRows, by: Mapping[str, int], choosing: Choosing) -> None:

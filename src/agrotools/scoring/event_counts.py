@@ -17,6 +17,7 @@ from agrotools.core import (
     Record,
     Sample,
     Score,
+    Step,
     ToolCall,
     Trajectory,
     Unparseable,
@@ -25,10 +26,18 @@ from agrotools.core import (
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
 from agrotools.core.texts import count_text
+from agrotools.scoring.attribution import CAUSES, TOOL
 from agrotools.scoring.constant_arguments import ConstantArgumentTally
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.statistics import ROUNDING
-from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, NoForm
+from agrotools.scoring.summary import (
+    Amount,
+    CallRatio,
+    Counts,
+    MissingBackend,
+    ModeSummary,
+    NoForm,
+)
 from agrotools.text.submission import lacks_form
 from agrotools.text.turns import runs_on
 
@@ -47,6 +56,10 @@ class EventCounts:
         """Numbers of events by field of :class:`Counts`, and of ``made`` and ``needed`` calls of the call ratio."""
         self._terminations = Counter[str]()
         self._errors = Counter[str]()
+        self._missing_backends = Counter[str]()
+        """Number of records in which a tool had no back-end, by tool."""
+        self._setups: dict[str, str] = {}
+        """What to set up, by tool: the first text of each."""
         self._jaccards = array("d")
         self._ious = array("d")
         self._differing: set[str] = set()
@@ -89,6 +102,7 @@ class EventCounts:
         if made.termination == "max_steps" and made.answer is not None:
             self._counts["answered_at_limit"] += 1
         has_unread_call = False
+        without_backend = set[str]()
         for step in made.steps:
             self._counts["formless"] += step.formless
             self._counts["unparseable"] += step.kind == "unparseable"
@@ -98,9 +112,13 @@ class EventCounts:
                 self._counts["read_texts"] += _texts_read(step.call, record.sample)
             if step.observation and step.observation.error:
                 self._errors[step.observation.error.kind] += 1
+            if step.call and (setup := _missing_setup(step, record.sample)):
+                without_backend.add(step.call.tool)
+                self._setups.setdefault(step.call.tool, setup)
             if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL):
                 has_unread_call = True
         self._counts["unread_calls"] += has_unread_call
+        self._missing_backends.update(without_backend)
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
         if record.mode == "end-to-end" and needed and made.answer_text is not None:
             self._ratios.append(len(made.calls) / needed)
@@ -156,6 +174,10 @@ class EventCounts:
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
             tool_errors=_by_frequency(self._errors),
+            missing_backends=tuple(
+                MissingBackend(tool=tool, samples=n, setup=self._setups[tool])
+                for tool, n in _by_frequency(self._missing_backends).items()
+            ),
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
@@ -173,6 +195,23 @@ class EventCounts:
             per_record=total / n_known,
             per_success=total / successes if successes and known_of_all else None,
         )
+
+
+def _missing_setup(step: Step, sample: Sample) -> str:
+    """Return what has to be set up for a call of the right argument to have a result; empty for other calls.
+
+    A tool may lack a back-end for one value of an argument only, such as a crop. With another value than that of the
+    reference, the model is to blame.
+    """
+    call, error = step.call, step.observation.error if step.observation else None
+    if call is None or error is None or error.kind != "backend_unavailable" or not error.setup:
+        return ""
+    if error.argument is None or sample.reference is None:
+        return error.setup
+    wanted = [each for each in sample.reference.steps if each.tool == call.tool]
+    given = call.arguments.get(error.argument)
+    agrees = any(each.arguments.get(error.argument) == given for each in wanted)
+    return error.setup if agrees else ""
 
 
 def _texts_read(call: ToolCall, sample: Sample) -> int:
@@ -379,6 +418,9 @@ def _suspicions(part: ModeSummary) -> Iterator[str]:
             f"{replies} (first: {counts.canaries[0]}) with the canary GUID of the benchmark, which no prompt shows: "
             "the model or agent has seen its files. Do not report these scores."
         )
+    for missing in counts.missing_backends:
+        if _is_reported(missing.samples, part):
+            yield missing_backend_text(missing, _share_of_records(missing.samples, part))
     if _is_reported(counts.unread_calls, part):
         yield (
             f"{_share_of_records(counts.unread_calls, part)}: the server does not parse this model's calls. "
@@ -389,6 +431,16 @@ def _suspicions(part: ModeSummary) -> Iterator[str]:
             f"in {_share_of_records(counts.ran_on, part)} the model plays further turns behind its own, which are cut "
             "off: the server does not stop. Check its chat template and stop tokens."
         )
+
+
+def missing_backend_text(missing: MissingBackend, samples: str) -> str:
+    """Return that a number of samples in words need a back-end that is missing, what this counts as, and what to do."""
+    needs = "needs" if missing.samples == 1 else "need"
+    setup = f"{missing.setup[0].upper()}{missing.setup[1:]}"
+    counted = f"counted as {CAUSES[TOOL].label}"
+    return (
+        f"{samples} {needs} a back-end of {missing.tool} that is missing here ({counted}). {setup}."
+    )
 
 
 def _ending_text(cause: str, n: int, part: ModeSummary, *, is_baseline: bool) -> str:

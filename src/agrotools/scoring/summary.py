@@ -58,6 +58,16 @@ class ConstantArgument(FrozenModel):
     calls: int
 
 
+class MissingBackend(FrozenModel):
+    """A tool without a back-end for what was asked of it: its calls returned no result, whatever the model did."""
+
+    tool: str
+    samples: int
+    """Number of records with such a call."""
+    setup: str
+    """What the person who runs the tools can do, as the first of these calls reported it."""
+
+
 class Counts(FrozenModel):
     """Counts of events in the valid records of a mode."""
 
@@ -82,6 +92,8 @@ class Counts(FrozenModel):
     tool_calls: int = 0
     tool_errors: dict[str, int] = {}
     """Number of failed calls by kind of error."""
+    missing_backends: Annotated[tuple[MissingBackend, ...], Field(exclude_if=operator.not_)] = ()
+    """Tools that had no back-end for the right call; calls with another argument than the reference do not count."""
     read_texts: Annotated[int, Field(exclude_if=operator.not_)] = 0
     """Number of arguments that the model wrote as text, and that were read as the JSON value that the tool takes."""
     recorded: int = 0

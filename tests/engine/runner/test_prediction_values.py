@@ -181,6 +181,60 @@ def test_rows_by_photo_that_may_answer_two_questions_ask_which(tmp_path, orchard
     assert {*values} == {f"a-{n}" for n in range(1, len(COUNTS) + 1)}
 
 
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory):
+    """The number of apples (``a-N``), of pears (``p-N``), and of apples with a limit (``b-N``), from two columns."""
+    folder = tmp_path_factory.mktemp("farm")
+    (folder / "benchmark.toml").write_text(HEADER.replace('"sums"', '"farm"'))
+    rows = []
+    for n, (photo, count) in enumerate(zip(PHOTOS, COUNTS, strict=True), start=1):
+        value = {**VALUE, "value": count}
+        above = {**LIMITS, "value": count > LIMIT}
+        pears = {**VALUE, "label": "the number of pears", "value": count + 30}
+        for name, column, slots in (
+            ("a", "Apples", [value]),
+            ("b", "Apples", [above, value]),
+            ("p", "Pears", [pears]),
+        ):
+            row = sample(folder, f"{name}-{n}", photo, f"How many? {name} {n}", slots)
+            row["metadata"]["column"] = column
+            rows.append(row)
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return load_benchmark(folder)
+
+
+@pytest.mark.parametrize("header", ["Pears", "pears", "Pears (pieces)"])
+def test_a_column_of_the_table_that_the_benchmark_is_made_of_is_scored(tmp_path, farm, header):
+    rows = [f"{photo};{count + 31}" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
+    for chosen in ({}, {"column": header}):
+        scores, readings, _ = read(tmp_path, farm, csv_of(f"photo;{header}", *rows), **chosen)
+        assert scores == {f"p-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
+        assert f"column {header.lower()}" in readings.taken
+    by_id = csv_of(f"id;{header}", *(f"p-{n};{count + 31}" for n, count in enumerate(COUNTS, 1)))
+    scores, _, _ = read(tmp_path, farm, by_id)
+    assert [*scores.values()] == [[1]] * len(COUNTS)
+
+
+def test_several_columns_of_this_table_ask_which(tmp_path, farm):
+    rows = [f"{photo};{count + 1};{count}" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
+    content = csv_of("photo;apples;pears", *rows)
+    with pytest.raises(UndecidedError) as raised:
+        read(tmp_path, farm, content)
+    assert raised.value.answers == ("--only=asks=Apples: value",)
+    scores, readings, _ = read(tmp_path, farm, content, only={"asks": "Pears: value"})
+    assert scores == {f"p-{n}": [0] for n in range(1, len(PHOTOS) + 1)}
+    assert "column pears" in readings.taken
+
+
+def test_the_table_itself_is_the_reference_unless_the_user_says_otherwise(tmp_path, farm):
+    rows = [f"{photo};{count}" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
+    content = csv_of("photo;apples", *rows)
+    with pytest.raises(UsageError, match="taken for the reference"):
+        read(tmp_path, farm, content)
+    scores, _, _ = read(tmp_path, farm, content, column="apples")
+    assert scores == {f"a-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
+
+
 def test_samples_that_ask_the_same_about_one_photo_need_their_ids(
     tmp_path, orchard, tmp_path_factory
 ):

@@ -169,3 +169,39 @@ def test_ratios_are_of_samples_with_answer_calls_and_reply():
     assert ratio == CallRatio(mean=1, n=1, made=2, needed=2)
     assert summary(*left_out).modes["end-to-end"].call_ratio is None
     assert summary(record("a", 0, mode="no-tool")).modes["no-tool"].call_ratio is None
+
+
+def test_a_tool_without_a_back_end_for_what_is_asked_is_named_with_what_to_set_up() -> None:
+    """A call with another argument than that of the reference is the model's fault, and does not count."""
+    missing = Observation(
+        error=ErrorInfo(
+            kind="backend_unavailable",
+            message="the net knows no leaves of mango",
+            argument="crop",
+            setup="train one: agrotools tools packs train",
+        )
+    )
+
+    def record(number: int, crop: str) -> Record:
+        sample = plain_sample(f"s{number}")
+        wanted = ReferenceStep(
+            tool="diagnose_pest_disease", arguments={"crop": "mango"}, observation=missing
+        )
+        sample = sample.model_copy(update={"reference": ReferenceTrajectory(steps=(wanted,))})
+        made = ToolCall(tool="diagnose_pest_disease", arguments={"crop": crop})
+        step = Step(turn=0, kind="call", call=made, observation=missing)
+        return Record(
+            sample=sample,
+            mode="end-to-end",
+            trajectory=Trajectory(steps=(step, step), termination="answered"),
+        )
+
+    records = [record(number, "mango" if number < 6 else "fig") for number in range(10)]
+    modes = summarise(records).modes
+    (found,) = modes["end-to-end"].counts.missing_backends
+    assert (found.tool, found.samples) == ("diagnose_pest_disease", 6)
+    (line,) = warnings_of(modes, {})
+    assert line.startswith(
+        "end-to-end: 6 of 10 samples (60.0 %) need a back-end of diagnose_pest_disease"
+    )
+    assert line.endswith("Train one: agrotools tools packs train.")
