@@ -56,7 +56,8 @@ UNUSED = {
 }
 """Data sets that are left out: number of questions that this costs, and the reason."""
 NOTES = (
-    "scores are means over task types: each counts the same, but no question more than eight average ones",
+    "scores are means over task types, which count the same; but no question counts more than about eight times as "
+    "much as without weights",
     "no questions on farm ponds: no photographs of ponds on two dates with outlines by people could be had",
 )
 """What every report says: how questions are weighted, and which task types have none, with the reason."""
