@@ -68,8 +68,6 @@ SCREEN_LINES = 24
 """Most lines of the comparison of two runs without details."""
 _MOST_CAUSES = 4
 """Most causes that are shown without details, and fewest tasks, however little room is left."""
-_BETTER = " is better: "
-"""What follows the name of the better run in a verdict."""
 _TABLE_LINES = 5
 """Lines of the screen that are kept for what is neither a verdict, nor a row, nor a sample."""
 
@@ -112,8 +110,8 @@ def _verdicts(comparison: RunComparison, modes: Sequence[str], *, details: bool)
         lines += _verdict_lines(comparison, mode, details or mode == modes[0])
     tested = [mode for mode in modes if mode in comparison.headline]
     # A verdict counts from the worse run to the better one, whichever is the second.
-    has_verdict = any(_BETTER in headline_verdict(comparison, mode) for mode in tested)
-    orientation = orientation_text(comparison.first, comparison.second, but_verdict=has_verdict)
+    names_better = any(_headline_shows_better(comparison, mode) for mode in tested)
+    orientation = orientation_text(comparison.first, comparison.second, but_verdict=names_better)
     lines.append(Paragraph(orientation, ""))
     if marks := _marks(comparison):
         lines.append(Paragraph(", ".join(marks)))
@@ -164,6 +162,25 @@ def headline_verdict(comparison: RunComparison, mode: str) -> str:
     )
 
 
+def _headline_shows_better(comparison: RunComparison, mode: str) -> bool:
+    """Return True if the verdict of a mode names the better run."""
+    return _shows_better(
+        comparison.modes[mode][comparison.headline[mode]].overall,
+        paired=comparison.paired,
+        same=comparison.same_records,
+        missing=comparison.missing.get(mode),
+    )
+
+
+def _shows_better(
+    difference: Estimate, *, paired: bool, same: bool, missing: Missing | None
+) -> bool:
+    """Return True if a headline difference shows which run is better, whatever the missing scores are."""
+    if same or not paired or difference.interval is None or not difference.differs():
+        return False
+    return missing is None or missing.allows(difference.value)
+
+
 def verdict_text(
     difference: Estimate,
     names: tuple[str, str],
@@ -183,12 +200,12 @@ def verdict_text(
         return "the same records: difference 0"
     if missing and not (difference.differs() and missing.allows(difference.value)):
         return f"no verdict, because {missing_text(missing, names)}"
-    if difference.differs() and interval and paired:
+    if interval and _shows_better(difference, paired=paired, same=same, missing=missing):
         better, low, high = names[1], interval.lower, interval.upper
         if value <= 0:
             better, low, high = names[0], -interval.upper, -interval.lower
         ends = f"{percent(low)} to {percent(high)}"
-        return f"{better}{_BETTER}{percent(abs(value))} points ({ends})"
+        return f"{better} is better: {percent(abs(value))} points ({ends})"
     verdict = "no difference shown"
     if difference.differs():
         verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the second run"
