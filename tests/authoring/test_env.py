@@ -184,7 +184,16 @@ def test_hostile_arguments_become_observations_and_no_file_is_left(
     for _ in range(5_000):
         deep = [deep]
     env = started(NUMBER)
-    for value in (deep, object(), float("nan"), 10**400, "\ud800", "../../etc/passwd", {1: 2}):
+    for value in (
+        deep,
+        object(),
+        float("nan"),
+        2**70,
+        10**400,
+        "\ud800",
+        "../../etc/passwd",
+        {1: 2},
+    ):
         observation = env.count_objects(image=value, self=1)
         assert json.loads(observation.split("\n")[1])["error"]["message"]
     assert [*tmp_path.iterdir()]
