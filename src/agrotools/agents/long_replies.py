@@ -131,8 +131,7 @@ def storable_call(call: ToolCall) -> tuple[ToolCall, ErrorInfo | None]:
         message = f"the arguments are no usable JSON: {fault}"
         error = ErrorInfo(kind="invalid_argument", message=message)
     # By their texts: 2**70 equals its float, but no record can store the integer.
-    is_same = tool == call.tool and repr(arguments) == repr(call.arguments)
-    if is_same and error is None:
+    if error is None and tool == call.tool and repr(arguments) == repr(call.arguments):
         return call, None
     return call.model_copy(update={"tool": tool, "arguments": arguments}), error
 
