@@ -7,7 +7,7 @@ The blocks of ``extending.md`` are functions and classes for others to call: ``t
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,6 @@ def write_released(folder: Path) -> None:
     (folder / "theirs.json").write_text(json.dumps([{**row, "trace": trace}]))
 
 
-def draw_few(_folder: Path) -> None:
-    env.DRAWN_TOGETHER = 2
-
-
 def find_sandbox(_folder: Path) -> None:
     if not any(probe(runner).holds for runner in RUNNERS):
         pytest.skip("no sandbox works here")
@@ -118,7 +114,7 @@ PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]]
     ),
     "studies.md": (write_study, lambda names: len(names["result"].states) == 13),
     "tools.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
-    "training.md": (draw_few, episode_rewarded),
+    "training.md": (nothing, episode_rewarded),
 }
 """What the blocks of a page need, and what holds for the names that they define."""
 
@@ -127,6 +123,16 @@ def test_no_page_is_left_out():
     assert BLOCKS.keys() == PAGES.keys() | {"agents.md", "extending.md", "comparing.md"}
 
 
+@pytest.fixture
+def two_drawn_together(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Draw two questions at a time instead of the usual number; no test takes the groups of another."""
+    monkeypatch.setattr(env, "DRAWN_TOGETHER", 2)
+    env.questions.cache_clear()
+    yield
+    env.questions.cache_clear()
+
+
+@pytest.mark.usefixtures("two_drawn_together")
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
