@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.core import BenchmarkError, SampleFile
+from agrotools.core import BenchmarkError, ExactSlot, SampleFile
 from agrotools.scoring.steps import implied_slot
 from agrotools_build.choosing import ask_subject
 from agrotools_build.own_photos import cells
@@ -217,6 +217,33 @@ def test_a_name_that_is_no_option_gives_no_answer(file: str):
     assert [
         name for name, draft in chosen if evaluated(draft.from_, Words(), [other] * 8) != ""
     ] == []
+
+
+def test_every_choice_has_the_names_of_the_table_whichever_is_right():
+    """A form that has other names of the right choice alone would tell it."""
+    meant = "mango leaf-cutting weevil"
+    column = Column(column="disease", ask="disease", crop="mango", names={"cutting weevil": meant})
+    plan = Plan(images_column="p", columns=(column,))
+    names = ("healthy", meant, "anthracnose", "Anthracnose")
+    pictured = [
+        Pictured(
+            SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"),
+            names[k % 4],
+        )
+        for k in range(8)
+    ]
+    subjects = subjects_of(column, 0, pictured, [[str(each.file.sha256)] for each in pictured])
+    seen: set[tuple[str, ...]] = set()
+    for template in templates_for(column, 0, plan, [], counted_per_area=False):
+        for subject in subjects:
+            item = ask_subject(subject, template, 1)
+            slot = item.instance.slots[-1] if item else None
+            if not isinstance(slot, ExactSlot) or not slot.choices:
+                continue
+            for choice, name in (("a healthy leaf", "healthy"), (meant, "cutting weevil")):
+                assert name in slot.aliases[choice]
+            seen.add(slot.names)
+    assert len(seen) == 3
 
 
 def test_own_questions_of_names_have_no_answer_after_a_result_that_is_none_of_the_names():

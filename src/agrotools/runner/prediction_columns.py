@@ -31,6 +31,7 @@ from agrotools.runner.prediction_names import (
 from agrotools.runner.prediction_samples import MatchedRow
 from agrotools.runner.reply_objects import fields_of, is_reply_object, replies_in, stored_replies
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form
+from agrotools.text.form_values import label_key
 from agrotools.text.json_kinds import is_list, is_object
 from agrotools.text.submission import name_key, read_submission
 
@@ -316,7 +317,7 @@ def _named_by_user(columns: _Columns, file: str, choosing: Choosing) -> TakenCol
 def _found(columns: _Columns, file: str, choosing: Choosing) -> TakenColumns:
     """Return the columns that names and values tell, or that the user chooses."""
     if own := columns.table.own:
-        if _is_surely_gold(columns, own):
+        if columns.kinds.get(own) != "prediction" and _is_surely_gold(columns, own):
             raise _is_reference(columns, own, file)
         return TakenColumns(own)
     named = _distinct(columns, columns.predictions)
@@ -412,7 +413,8 @@ def _check_items(columns: _Columns, file: str) -> None:
 
 
 def _is_reference(columns: _Columns, title: str, file: str) -> UsageError:
-    unread = f" (not read: {', '.join(columns.unknown)})" if columns.unknown else ""
+    others = [name for name in columns.unknown if name != title]
+    unread = f" (not read: {', '.join(others)})" if others else ""
     number = len(columns.matches)
     return UsageError(
         f"column {title} of {file} equals the right answer in (nearly) all {number} rows, so it is taken for "
@@ -515,7 +517,9 @@ def is_gold(slot: Slot, text: str) -> bool:
         case ToleranceSlot() | ExactSlot() if not isinstance(slot.value, str):
             number = NUMBER_CELL.fullmatch(plain)
             return number is not None and _is_rounded(number["number"], slot.value)
-        case ExactSlot() | FileSlot():
-            return plain == str(slot.value).casefold()
+        case ExactSlot():
+            return label_key(plain) in map(label_key, slot.names)
+        case FileSlot():
+            return plain == slot.value.casefold()
         case _:
             return False

@@ -35,7 +35,8 @@ _REPLIES = frozenset(
     "prediction predictions predicted predict pred preds response responses output outputs completion completions "
     "generation generations generated reply replies resps hypothesis".split()
 )
-_PREDICTED = frozenset("prediction predictions predicted predict pred preds".split())
+PREDICTED = frozenset("prediction predictions predicted predict pred preds".split())
+"""Words that make a label, or the name of a value, that of a prediction: ``predicted_label``."""
 _LABELS = frozenset(("label", "labels"))
 _ANSWERS = frozenset(("answer", "answers"))
 _OF_SYSTEM = frozenset(
@@ -86,7 +87,7 @@ def column_kind(name: str) -> ColumnKind:
     if name in MODES_OF_KEYS:
         return "transcript"
     words = frozenset(re.findall(r"[^\W\d_]+|\d+", name))
-    is_label = words & _REFERENCES <= _LABELS and bool(words & _PREDICTED)  # predicted_label
+    is_label = words & _REFERENCES <= _LABELS and bool(words & PREDICTED)  # predicted_label
     if words & _REFERENCES and not is_label:
         return "reference"
     if words & (_FACTS | _IDENTIFIERS) or len(name) == 1:  # a letter is an option: A, B, C

@@ -7,14 +7,22 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from agrotools.core import Sample, UsageError
-from agrotools.core.form_item import asked_items
+from agrotools.core.form_item import FormItem, asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark
 from agrotools.loading.photos import asks_by_sample, photos_of
+from agrotools.loading.values import number_in
 from agrotools.runner.prediction_columns import Choosing
 from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import IDS, PREDICTIONS, column_kind
+from agrotools.runner.prediction_names import (
+    IDS,
+    PREDICTED,
+    PREDICTIONS,
+    column_kind,
+    snake_case,
+)
+from agrotools.runner.prediction_samples import plain_text
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.normalise import normalise
 from agrotools.text.submission import item_names, name_key, read_submission
@@ -24,6 +32,7 @@ ASKS = "asks"
 _OPTION = f"--only={ASKS}"
 _NAMED = 5
 """Samples that an error names."""
+_UNIT_BEHIND = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 
 
 class _OwnColumn(NamedTuple):
@@ -39,21 +48,22 @@ def with_own_column(
     """Return the rows with the column that is scored, if its header is one of the table that the benchmark is made of.
 
     A benchmark from a table with a column ``Severity`` asks for a ``value``; a table of predictions may give it in a
-    column ``severity``, too. Of several such columns, the user chooses one. Columns of predictions, and of the values
-    that samples ask for, precede.
+    column ``severity`` or ``predicted_severity``, too. Of several such columns, the user chooses one. Other columns of
+    predictions, and those of the values that samples ask for, precede.
     """
-    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
-    kinds = {column_kind(plain) for plain in table.names.values()}
-    if table.column or kinds & {"prediction", "answer", "transcript"}:
-        return table
-    if any(name_key(name) in items for name in table.names):
-        return table
     own = _own_columns(benchmark)
     found = {
         name: own[key]
         for name in table.names
         if (key := next((key for key in _header_keys(name) if key in own), None))
     }
+    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
+    others = {name: plain for name, plain in table.names.items() if name not in found}
+    kinds = {column_kind(plain) for plain in others.values()}
+    if table.column or kinds & {"prediction", "answer", "transcript"}:
+        return table
+    if any(name_key(name) in items for name in others):
+        return table
     if column := choosing.chosen.column:
         found = {name: each for name, each in found.items() if name == column.strip().lower()}
     if given := choosing.chosen.only.get(ASKS):
@@ -73,9 +83,11 @@ def with_own_column(
     return table._replace(own=next(name for name, each in found.items() if each.asks == asks))
 
 
-def _header_keys(header: str) -> tuple[str, str]:
-    """Return what a header is looked up by: as it is, and without a unit in brackets behind it."""
-    return name_key(header), name_key(re.sub(r"[(\[][^()\[\]]*[)\]]\s*$", "", header))
+def _header_keys(header: str) -> tuple[str, ...]:
+    """Return what a header is looked up by: as it is, without a unit in brackets, and without ``predicted``."""
+    bare = _UNIT_BEHIND.sub("", header)
+    words = [word for word in snake_case(bare).split("_") if word not in PREDICTED]
+    return name_key(header), name_key(bare), name_key(" ".join(words))
 
 
 def _own_columns(benchmark: Benchmark) -> dict[str, _OwnColumn]:
@@ -86,7 +98,7 @@ def _own_columns(benchmark: Benchmark) -> dict[str, _OwnColumn]:
         column = str(sample.metadata.get("column") or "")
         asked = asked_items(sample.answer)
         if column and len(asked) == 1 and len(photos_of(sample)) == 1 == len(sample.files):
-            for key in {*_header_keys(column)}:
+            for key in {name_key(column), name_key(_UNIT_BEHIND.sub("", column))}:
                 found[key].append(_OwnColumn(asks[sample.id], 0))
     return {
         key: columns[0]._replace(n_samples=len(columns))
@@ -96,9 +108,10 @@ def _own_columns(benchmark: Benchmark) -> dict[str, _OwnColumn]:
 
 
 class PhotoRows(NamedTuple):
-    """The column that names photos, and the id of the sample of each row, or None."""
+    """The column that names photos, and for each row the photo of the benchmark, and the id of the sample, or None."""
 
     column: str
+    photos: list[str | None]
     samples: list[str | None]
 
 
@@ -132,7 +145,8 @@ def samples_by_photo(
         for sample in samples
         if asks[sample.id] == kind
     }
-    return PhotoRows(column, [by_photo.get(photo) if photo else None for photo in photos])
+    samples = [by_photo.get(photo) if photo else None for photo in photos]
+    return PhotoRows(column, photos, samples)
 
 
 def photos_by(column: str) -> str:
@@ -269,7 +283,17 @@ def _answerable(table: PredictionRows, kinds: Mapping[str, Sequence[Sample]]) ->
         has_form = len(names) == 1 or any(_gives_all(row, asked) for row in table.rows)
         if names <= columns if columns else has_form:
             found.append(kind)
-    return sorted(found or items, key=lambda kind: -len(items[kind]))
+    fitting = [kind for kind in found if columns or _fits(table, items[kind])]
+    return sorted(fitting or found or items, key=lambda kind: -len(items[kind]))
+
+
+def _fits(table: PredictionRows, asked: Sequence[FormItem]) -> bool:
+    """Return False if a question for a number has only words in the columns of predictions, or one for a label only
+    numbers."""
+    names = [name for name, plain in table.names.items() if column_kind(plain) == "prediction"]
+    texts = [plain_text(row.get(name)) for row in table.rows for name in names]
+    are_numbers = {number_in(text) is not None for text in texts if text and text != "None"}
+    return len(asked) != 1 or are_numbers != {not asked[0].is_number}
 
 
 def _gives_all(row: Row, asked: Any) -> bool:

@@ -28,7 +28,12 @@ from agrotools.runner.prediction_photos import (
     samples_by_photo,
     with_own_column,
 )
-from agrotools.runner.prediction_samples import MatchedRow, RowSamples, plain_text
+from agrotools.runner.prediction_samples import (
+    MatchedRow,
+    RowSamples,
+    name_of_row,
+    plain_text,
+)
 from agrotools.runner.prediction_values import with_plain_values
 from agrotools.runner.records import Key
 from agrotools.runner.reply_objects import (
@@ -38,6 +43,10 @@ from agrotools.runner.transcripts import MODES_OF_KEYS
 from agrotools.text.json_kinds import is_list
 from agrotools.text.submission import item_names
 
+_NOT_ASKED = (
+    "photos that no such question is about (other questions are; agrotools build with a larger --set samples=N asks "
+    "more)"
+)
 _MOST_LISTED = 12
 """Values of a column that a message names."""
 
@@ -96,15 +105,14 @@ def match_rows(
     whole = table
     table = _only(table, file, choosing.chosen.only)
     table = with_own_column(table, benchmark, file, choosing)
-    matches, others = _matches(table, benchmark, file, choosing)
+    matches, unmatched = _matches(table, benchmark, file, choosing)
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
     taken = take_columns(table, matches, items, file, choosing)
     by = Counter(match.by for match in matches)
     _say_ids(table, by, choosing)
     _say_only(whole, choosing)
     problems = defaultdict[str, list[str]](list)
-    if others:
-        problems["rows without a sample"] = others
+    problems.update({kind: rows for kind, rows in unmatched.items() if rows})
     chosen = _of_one_setting(matches, table.names, taken, choosing)
     changed = _with_plain_numbers(chosen, taken, file, choosing, problems)
     if table.own and taken.whole == table.own:
@@ -120,20 +128,30 @@ def match_rows(
 
 def _matches(
     table: PredictionRows, benchmark: Benchmark, file: str, choosing: Choosing
-) -> tuple[list[MatchedRow], list[str]]:
-    """Return the rows of samples that are scored, and the names of rows without a sample."""
+) -> tuple[list[MatchedRow], dict[str, list[str]]]:
+    """Return the rows of samples that are scored, and the names of rows without a sample by the reason."""
+    not_asked: dict[str, str] = {}  # names of rows with the photo, by their names without it
 
     def by_photo() -> list[tuple[str, str] | None]:
         found = samples_by_photo(table, benchmark, file, choosing)
         if found is None:
             return [None] * len(table.rows)
+        for number, row, photo, sample in zip(
+            table.numbers, table.rows, found.photos, found.samples, strict=True
+        ):
+            if photo and not sample:
+                not_asked[name_of_row(number, row)] = name_of_row(number, row, found.column)
         return [(name, found.column) if name else None for name in found.samples]
 
     matches, others = RowSamples(table, benchmark).match(file, by_photo)
+    unmatched = {
+        _NOT_ASKED: [*not_asked.values()],
+        "rows without a sample": [each for each in others if each not in not_asked],
+    }
     if not _column_named(table, ASKS):
         choose_asked(benchmark, choosing)
     scored = {sample.id for sample in chosen_samples(benchmark, choosing)}
-    return [match for match in matches if match.sample.id in scored], others
+    return [match for match in matches if match.sample.id in scored], unmatched
 
 
 def _as_values(matches: Sequence[MatchedRow], column: str) -> tuple[list[MatchedRow], TakenColumns]:

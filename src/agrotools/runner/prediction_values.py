@@ -5,9 +5,9 @@ words that say that it is approximate, the unit of its item, or what the item co
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from agrotools.core import Sample
+from agrotools.core import ExactSlot, Sample
 from agrotools.core.form_item import FormItem, asked_items, form_item
 from agrotools.core.readings import Readings
 from agrotools.core.texts import count_text
@@ -16,7 +16,7 @@ from agrotools.knowledge.words import folded
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.runner.prediction_columns import PredictionCell, ReadColumn, with_cell
 from agrotools.runner.prediction_forms import Row
-from agrotools.text.form_values import FormValue, read_values
+from agrotools.text.form_values import FormValue, label_key, read_values
 from agrotools.text.normalise import late_pattern, normalise
 from agrotools.text.quantities import APPROXIMATE
 from agrotools.text.submission import read_submission
@@ -39,6 +39,7 @@ _ENDS = " .,;"
 _NOUN = late_pattern(r"[^\W\d_]+(?:[ -][^\W\d_]+)*\.?")
 _BITS = {"1": "yes", "1.0": "yes", "0": "no", "0.0": "no"}
 """How programs write yes and no in a column of numbers."""
+_STRANGE_LABELS = "labels that are none of the choices (they score 0)"
 _SHOWN = 40
 """Characters of an answer that a message shows."""
 
@@ -109,29 +110,52 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
     """Return what cannot be read of an answer: the kind of problem, and its values; None for nothing.
 
     ``single``: what other samples ask for that want one value; empty if there are none.
-    Only questions for numbers, for yes and no, and for several values need their form; a label may have more names than
-    a form knows.
+    A text is no label if it is long: its words are read for a score of their own.
     """
     items = asked_items(sample.answer)
     if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
         return None
     form = read_submission(text, items)
+    known = _known_labels(sample)
     if form is None:
-        return _without_form(items, text, single)
+        return _without_form(items, text, single, known)
     values = read_values(items, form)
     unread = [
         f"{name} {_shown(' | '.join(form[name]))}"
         for name, value in values.items()
         if not value.readable
     ]
-    return ("values that are not read (they score 0)", ", ".join(unread)) if unread else None
+    if unread:
+        return "values that are not read (they score 0)", ", ".join(unread)
+    by_name = {item.name: item for item in items}
+    strange = [
+        f"{name} {_shown(given)}"
+        for name, value in values.items()
+        if not value.listed
+        for given in form[name]
+        if by_name[name].choices and label_key(given) not in known
+    ]
+    return (_STRANGE_LABELS, ", ".join(strange)) if strange else None
 
 
-def _without_form(items: Sequence[FormItem], text: str, single: str) -> tuple[str, str] | None:
+def _known_labels(sample: Sample) -> set[str]:
+    """Return the names of the labels that a sample asks for, also those that no form shows."""
+    slots = [slot for slot in sample.answer if isinstance(slot, ExactSlot)]
+    names = [name for slot in slots for each in slot.aliases.values() for name in each]
+    names += [choice for slot in slots for choice in slot.choices]
+    return {*map(label_key, names)}
+
+
+def _without_form(
+    items: Sequence[FormItem], text: str, single: str, known: Container[str]
+) -> tuple[str, str] | None:
     if len(items) == 1:
         item = items[0]
         if item.is_number or item.type == "boolean":
             return "answers that are not read (they score 0)", _shown(text)
+        is_label = bool(item.choices) and len(text.strip()) <= _SHOWN
+        if is_label and label_key(text) not in known:
+            return _STRANGE_LABELS, _shown(text)
         return None
     names = ", ".join(item.name for item in items)
     lacking = [item.name for item in items if not read_submission(text, (item,))]

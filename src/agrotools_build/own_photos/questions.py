@@ -26,14 +26,13 @@ from agrotools_build.own_photos.cells import Value
 from agrotools_build.own_photos.plan import Column, Measure, Plan, measures
 from agrotools_build.sources.part import named
 from agrotools_build.templates import Template, Thing, load_templates
-from agrotools_build.templates.slot_draft import JOINED
+from agrotools_build.templates.slot_draft import JOINED, NAMES_OF
 from agrotools_build.templates.thing import Subject
 from agrotools_build.templates.wording import Language
 from agrotools_tools.recognition.candidates import is_negative
 from agrotools_tools.recognition.diagnose_pest_disease import LabelEntries, entries_of_labels
 
 _WEED_KINDS: tuple[Kind, ...] = ("weed", "crop")
-_MOST_ALIASES = 6
 
 
 @dataclass(frozen=True)
@@ -114,18 +113,16 @@ class ColumnNames:
             else _spaced(name)
         )
 
-    def aliases(self, own: str, others: Sequence[str]) -> list[str]:
-        """Return aliases of a name that no other choice shares, padded with the name itself."""
-        excluded = {other.casefold() for name in others for other in self._all_names(name)}
-        aliases = dict.fromkeys((own, self.english(own), self.chinese(own), *self._all_names(own)))
-        return [
-            *(name for name in aliases if name.casefold() not in excluded),
-            *[own] * _MOST_ALIASES,
-        ][:_MOST_ALIASES]
-
-    def _all_names(self, name: str) -> tuple[str, ...]:
+    def other_names(self, name: str) -> tuple[str, ...]:
+        """Return all names of what ``name`` means: each spelling of the table, and those of the knowledge base."""
+        meant = self.ids_of(name)[0]
+        spellings = [each for each in self.labels.entries if self.ids_of(each)[0] == meant]
+        written = [each for each, known in self.column.names.items() if known in spellings]
         entry = self.entry_of(name)
-        return (name, *(entry.names.all() if entry else ()))
+        known = entry.names.all() if entry else ()
+        return tuple(
+            dict.fromkeys((*spellings, *written, self.english(name), self.chinese(name), *known))
+        )
 
 
 @cache
@@ -386,6 +383,8 @@ def _together(group: Sequence[Pictured], names: ColumnNames) -> dict[str, str]:
     for prefix, spell in (("", names.english), ("zh_", names.chinese)):
         words[f"{prefix}sought"] = spell(sought)
         words[f"{prefix}names"] = JOINED.join(sorted(spell(name) for name in offered))
+        for name in names.spelt.values():
+            words[NAMES_OF + spell(name)] = JOINED.join(names.other_names(name))
     return words
 
 
@@ -499,7 +498,6 @@ def _options(each: Pictured, names: ColumnNames) -> dict[str, str]:
     words = {"choices": str(len(offered)), "is": names.test_of([correct])}
     words |= {"is_suspected": names.test_of([suspected]), "is_offered": names.test_of(offered)}
     words |= {f"is_{k}": names.test_of([name]) for k, name in enumerate(padded, start=1)}
-    words |= {f"alias_{k}": name for k, name in enumerate(names.aliases(correct, others), start=1)}
     for prefix, spell, comma, last in (
         ("", names.english, ", ", " or "),
         ("zh_", names.chinese, "、", "还是"),

@@ -39,6 +39,8 @@ from agrotools_build.templates.wording import Language, english_names, translate
 
 JOINED = " | "
 """Separator of several names in one word of a template."""
+NAMES_OF = "names of "
+"""Start of the word that holds all names of an option, which follows: ``names of rust``."""
 PLOT_MARGIN = 0.05
 """Relative tolerance of the points of a chart (5 %); the truth must be known at least this precisely."""
 
@@ -144,7 +146,10 @@ class SlotDraft(FrozenModel):
                 )
                 # Options in braces keep the names that the question uses.
                 translate = not any("{" in option for option in self.options)
-                return with_known_names(in_one_language(slot, language, translate=translate))
+                of_all = all(NAMES_OF + option in words for option in options)
+                return with_known_names(
+                    in_one_language(slot, language, translate=translate), of_all=of_all
+                )
 
     def is_large_enough(self, slot: Slot) -> bool:
         """Return True unless the value of a number is below :attr:`least_margins` times its tolerance."""
@@ -168,6 +173,7 @@ class SlotDraft(FrozenModel):
         ]
         candidates = [
             *(one for name in alias_names for one in _several(filled(name, words))),
+            *_several(words.get(NAMES_OF + value, "")),
             translated(language, value),
             *english_names(value),
         ]
@@ -251,16 +257,17 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
     return slot.model_copy(update=changes)
 
 
-def with_known_names(slot: _Labelled) -> _Labelled:
+def with_known_names(slot: _Labelled, *, of_all: bool = False) -> _Labelled:
     """Return ``slot`` with the knowledge base's names of its choices as aliases, which are never shown.
 
     Aliases of one choice alone go, unless they contain its name: they may have been written for the right one.
+    ``of_all``: the names of all choices were looked for, so that those of one alone stay.
     """
     known = {choice: _known(choice) for choice in slot.choices}
     if not any(known.values()):
         return slot
     given = slot.aliases
-    if len(given) == 1 and not isinstance(slot, ChoiceSetSlot):
+    if len(given) == 1 and not of_all and not isinstance(slot, ChoiceSetSlot):
         given = {
             each: tuple(n for n in names if label_key(each) in label_key(n))
             for each, names in given.items()

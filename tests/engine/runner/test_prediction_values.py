@@ -203,7 +203,7 @@ def farm(tmp_path_factory):
     return load_benchmark(folder)
 
 
-@pytest.mark.parametrize("header", ["Pears", "pears", "Pears (pieces)"])
+@pytest.mark.parametrize("header", ["Pears", "pears", "Pears (pieces)", "predicted_pears"])
 def test_a_column_of_the_table_that_the_benchmark_is_made_of_is_scored(tmp_path, farm, header):
     rows = [f"{photo};{count + 31}" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
     for chosen in ({}, {"column": header}):
@@ -224,6 +224,45 @@ def test_several_columns_of_this_table_ask_which(tmp_path, farm):
     scores, readings, _ = read(tmp_path, farm, content, only={"asks": "Pears: value"})
     assert scores == {f"p-{n}": [0] for n in range(1, len(PHOTOS) + 1)}
     assert "column pears" in readings.taken
+
+
+@pytest.fixture(scope="module")
+def leaves(tmp_path_factory):
+    """What half of the photos show, with another name of one choice; and the number of leaves in the others."""
+    folder = tmp_path_factory.mktemp("leaves")
+    (folder / "benchmark.toml").write_text(HEADER.replace('"sums"', '"leaves"'))
+    rows = []
+    for n, photo in enumerate(PHOTOS, start=1):
+        shown = "rust" if n % 4 else "a healthy leaf"
+        name = {"type": "exact", "name": "name", "label": "disease", "value": shown,
+                "choices": ["rust", "a healthy leaf"],
+                "aliases": {"a healthy leaf": ["healthy"], "rust": ["leaf rust"]}}  # fmt: skip
+        count = {**VALUE, "label": "the number of leaves", "value": n}
+        column, slots = ("Disease", [name]) if n % 2 == 0 else ("Leaves", [count])
+        row = sample(folder, f"s-{n}", photo, f"What? {n}", slots)
+        row["metadata"]["column"] = column
+        rows.append(row)
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return load_benchmark(folder)
+
+
+def test_other_names_of_a_label_are_right_and_labels_that_are_no_choice_are_named(tmp_path, leaves):
+    rows = [f"{PHOTOS[1]};Leaf rust", f"{PHOTOS[3]};healthy", f"{PHOTOS[5]};Roost"]
+    for header in ("disease", "prediction"):
+        scores, _, counts = read(tmp_path, leaves, csv_of(f"photo;{header}", *rows))
+        assert (scores["s-2"], scores["s-4"]) == ([1], [1])
+        assert scores["s-6"] != [1]
+        (named,) = counts.problems["labels that are none of the choices (they score 0)"]
+        assert "row 4" in named
+        assert "'Roost'" in named
+
+
+def test_photos_with_other_questions_only_are_told_apart_from_unknown_ones(tmp_path, leaves):
+    rows = [f"{photo};rust" for photo in PHOTOS]
+    _, _, counts = read(tmp_path, leaves, csv_of("photo;prediction", *rows, "other.jpg;rust"))
+    (kind,) = [kind for kind in counts.problems if "no such question" in kind]
+    assert len(counts.problems[kind]) == 3
+    assert len(counts.problems["rows without a sample"]) == 1
 
 
 def test_the_table_itself_is_the_reference_unless_the_user_says_otherwise(tmp_path, farm):
