@@ -568,9 +568,17 @@ def first_wrong_step(record: Record, rows: Sequence[Score], part: str) -> str:
     reason = lost_reason(record, rows, part)
     if part.startswith(TOOL) and trajectory is not None:
         tools = part.removeprefix(TOOL).split("+")
-        for number, step in enumerate(trajectory.steps, start=1):
-            if step.call is not None and step.call.tool in tools:
-                return f"step {number}, {step.call.tool}: {reason}"
+        of_tools = [
+            (number, step.call.tool, step.observation)
+            for number, step in enumerate(trajectory.steps, start=1)
+            if step.call is not None and step.call.tool in tools
+        ]
+        for number, tool, observation in of_tools:
+            if observation is not None and observation.error is not None:
+                return f"step {number}, {tool}: no result: {observation.error.message}"
+        if of_tools:
+            number, tool, _ = of_tools[0]
+            return f"step {number}, {tool}: {reason}"
     return reason
 
 

@@ -70,6 +70,7 @@ _LEAST_LOST = 0.5
 _DRAWN = "The pictures are drawn: scores say nothing about real fields."
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 """Space in a command at which no line ends: a space once the lines are made."""
+_ATTRIBUTE = "agrotools attribute".replace(" ", _NO_BREAK)
 _TERMS = f"Terms: {'agrotools docs glossary'.replace(' ', _NO_BREAK)}."
 _RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 
@@ -308,7 +309,12 @@ def _lost_text(name: str, lost: Attribution) -> str:
     if not texts:
         return ""
     points = count_text(round(sum(by_part.values())), "point")
-    return f"Where {name} lost {points}: {', '.join(texts)}."
+    told = f"Where {name} lost {points}: {', '.join(texts)}."
+    if lost.unknown_results:
+        # Without the results of these calls, no tool is blamed for what it would have returned.
+        calls = count_text(lost.unknown_results, "more call")
+        told += f" An estimate until {_ATTRIBUTE} makes {calls}."
+    return told
 
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:

@@ -21,14 +21,17 @@ LEAST_PER_CLASS = 4
 LEAST_GROUPS = 2
 LABEL_COLUMNS = ("label", "class", "pest", "disease", "weed")
 """Headers of the labels in a table, the first one there."""
+IMAGE_COLUMNS = ("image", "photo", "picture", "file", "filename")
+"""Headers of the pictures in a table, the first one there."""
 _GROUP = "group "
 _MORE = (
     "add pictures (30 of a class are a fair beginning), "
     "or merge classes: their folders in one, or one label for all"
 )
 _FORMS = (
-    f"a CSV or xlsx file with the columns image,label[,group] (instead of label also {', '.join(LABEL_COLUMNS[1:])}), "
-    "or without --labels a folder per class"
+    "a CSV or xlsx file with the columns image,label[,group] (instead of image also "
+    f"{', '.join(IMAGE_COLUMNS[1:])}; instead of label also {', '.join(LABEL_COLUMNS[1:])}), or without --labels a "
+    "folder per class"
 )
 _SHOWN = 5
 
@@ -90,7 +93,7 @@ def hold_out(
 
 def label_column(labels: Path | None) -> str:
     """Return the header of the labels in a table, which may say what they are of; "label" for folders."""
-    return _label_column(open_table(labels)) if labels else LABEL_COLUMNS[0]
+    return _columns(open_table(labels))[1] if labels else LABEL_COLUMNS[0]
 
 
 def check_writable(path: Path, labels: Path | None) -> None:
@@ -204,13 +207,15 @@ def _from_lists(root: Path) -> list[LabelledImage]:
     ]
 
 
-def _label_column(table: SheetTable) -> str:
-    column = next((name for name in LABEL_COLUMNS if name in table.columns), None)
-    if "image" not in table.columns or column is None:
+def _columns(table: SheetTable) -> tuple[str, str]:
+    """Return the columns of the pictures and of their labels."""
+    image = next((name for name in IMAGE_COLUMNS if name in table.columns), None)
+    label = next((name for name in LABEL_COLUMNS if name in table.columns), None)
+    if image is None or label is None:
         why = f"{table.path} has no columns image and label, but (read with {table.described}): "
         raise UsageError(why + _list_names(table.columns), hint=_FORMS)
-    table.check_names("image", column, "group")
-    return column
+    table.check_names(image, label, "group")
+    return image, label
 
 
 def _from_table(images: Path, path: Path) -> list[LabelledImage]:
@@ -218,9 +223,9 @@ def _from_table(images: Path, path: Path) -> list[LabelledImage]:
     absent: list[str] = []
     seen: dict[str, int] = {}
     table = open_table(path)
-    column = _label_column(table)
+    columns = (*_columns(table), "group")
     for number, cells in table.named_rows():
-        image, label, group = (cells.get(name, "").strip() for name in ("image", column, "group"))
+        image, label, group = (cells.get(name, "").strip() for name in columns)
         place = f"row {number} of {path.name}"
         if not image or not label:
             raise UsageError(f"{place} lacks an image or a label", hint=_FORMS)
