@@ -43,7 +43,7 @@ def compare(
     from agrotools.report.html import incomparable
     from agrotools.report.terminal import print_parts
     from agrotools.runner.build import load_for_run
-    from agrotools.runner.rescore import compare_runs, stopped_early
+    from agrotools.runner.rescore import compare_runs, warnings_of_looks
     from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
     from agrotools.scoring.gate import compare_tables, is_table
@@ -56,8 +56,8 @@ def compare(
     tables = [run for run in runs if is_table(run)]
     folders = [] if tables else runs
     warn_of_hidden(tables)
-    for early in dict.fromkeys(filter(None, map(stopped_early, folders))):
-        typer.echo(f"warning: {early}", err=True)
+    for text in warnings_of_looks(folders):
+        typer.echo(f"warning: {text}", err=True)
     compared = compare_runs(runs) if folders else compare_tables(*runs)
     for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
@@ -101,7 +101,7 @@ def print_until_decided(
     typer.echo(orientation_text(*found.models))
     typer.echo(f"{found.mode}, {_look_text(found)}")
     typer.echo(
-        f"The 95 % interval holds for all {found.looks} looks together; those of other commands do not."
+        f"The 95 % interval holds for all {found.looks} looks together; another command would test a second time."
     )
     typer.echo(f"runs: {found.runs[0]} {found.runs[1]}")
 
@@ -235,7 +235,7 @@ def _gate_runs(
 ) -> "tuple[Gate, str, str]":
     """Test a run against an older one; return the names of both models, too."""
     from agrotools.core import UsageError
-    from agrotools.runner.rescore import scored_run, stopped_early
+    from agrotools.runner.rescore import scored_run, warnings_of_looks
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested
 
@@ -245,8 +245,8 @@ def _gate_runs(
         raise UsageError(
             f"these runs cannot be compared: {differences[0]}", hint="run NEW as OLD was run"
         )
-    for early in dict.fromkeys(filter(None, map(stopped_early, (new, old)))):
-        typer.echo(f"warning: {early}", err=True)
+    for text in warnings_of_looks((new, old)):
+        typer.echo(f"warning: {text}", err=True)
     result = tested(
         scored_run(new),
         scored_run(old),

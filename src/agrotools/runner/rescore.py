@@ -6,7 +6,8 @@ requested.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from shutil import copyfileobj
@@ -44,7 +45,7 @@ RUBRICS_PREFIX = "judge-rubrics-"
 JUDGEMENT_HINT = "remove that line; the judge is then asked about it again"
 SCORES_FILE = "scores.json"
 EARLY_FILE = "until_decided.txt"
-"""The command that continues a pair of runs, in both folders if ``--until-decided`` stopped before all samples."""
+"""The command that continues a pair of runs, in both folders after ``--until-decided``."""
 
 
 def read_judgements(run: Path) -> list[Judgement]:
@@ -81,6 +82,22 @@ def stopped_early(run: Path) -> str:
         "--until-decided stopped this run before all samples, so that its intervals and p-values are not valid and its "
         f"difference is too large on average. The valid interval: {(run / EARLY_FILE).read_text()}"
     )
+
+
+def warnings_of_looks(runs: Iterable[Path]) -> list[str]:
+    """Return what it means for a comparison of runs that ``--until-decided`` stopped or tested them, each text once."""
+    paths = [*runs]
+    if stopped := list(dict.fromkeys(filter(None, map(stopped_early, paths)))):
+        return stopped
+    files = [file for run in paths if (file := run / EARLY_FILE).is_file()]
+    pairs = Counter(file.read_text() for file in files)
+    return [_SECOND_TEST.format(command=command) for command, n in pairs.items() if n > 1]
+
+
+_SECOND_TEST = (
+    "--until-decided tested these runs while they were made, so that this is a second test of the same samples: of two "
+    "equal runs, one of the two tests finds one better in up to 10 % of cases. The verdict to report: {command}"
+)
 
 
 OnScored = Callable[[Path, Record, list[Score]], None]

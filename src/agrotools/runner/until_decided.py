@@ -95,10 +95,9 @@ def run_until_decided(
         raise UsageError(
             f"these runs have no scored sample in common in mode {mode}", hint="see agrotools score"
         )
-    if compared.look < compared.looks:
-        command = command_line("compare", *compared.runs, "--until-decided")
-        for side in sides:
-            write_whole(side.folder / EARLY_FILE, command.encode())
+    command = command_line("compare", *compared.runs, "--until-decided")
+    for side in sides:
+        write_whole(side.folder / EARLY_FILE, command.encode())
     return compared
 
 

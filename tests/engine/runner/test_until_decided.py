@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from agrotools.runner.rescore import EARLY_FILE, warnings_of_looks
 from agrotools.runner.store import read_manifest
 from agrotools.runner.until_decided import _compare_sides
 from support.made_runs import call, end_to_end, made_sample, right, write_run
@@ -46,3 +47,16 @@ def test_missing_scores_are_set_against_the_verdict(
         assert found.missing.lowest.value <= found.difference.value <= found.missing.highest.value
     else:
         assert found.missing is None
+
+
+def test_a_second_test_of_runs_that_were_tested_while_they_were_made_says_so(tmp_path):
+    """Not for a run of another pair, whose samples no look has compared with those of this one."""
+    runs = [side(tmp_path / name, [True] * 12).folder for name in ("one", "two", "other")]
+    for run, command in zip(
+        runs, ("compare one two", "compare one two", "compare other x"), strict=True
+    ):
+        (run / EARLY_FILE).write_text(command)
+    (text,) = warnings_of_looks(runs)
+    assert "second test" in text
+    assert text.endswith("compare one two")
+    assert warnings_of_looks(runs[1:]) == []

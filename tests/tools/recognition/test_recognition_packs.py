@@ -229,8 +229,8 @@ def test_tables_that_do_not_fit(
     assert "leads out" in refused(pictures, write_table(table, [("../a.png", "a")]))
     assert "leads out" in refused(pictures, write_table(table, [("/etc/passwd", "a")]))
     assert (
-        "columns image and label, but (read with encoding utf-8, delimiter comma): file, class"
-        in refused(pictures, write_table(table, good, ("file", "class")))
+        "columns image and label, but (read with encoding utf-8, delimiter comma): plot, class"
+        in refused(pictures, write_table(table, good, ("plot", "class")))
     )
     assert "there is no table" in refused(pictures, tmp_path / "absent.csv")
     table.write_text('image;label\na.png;"a\n')
