@@ -9,6 +9,7 @@ from agrotools.core.form_item import asked_items
 from agrotools.models.refusals import failed_request
 from agrotools.runner.prediction_columns import TakenColumns
 from agrotools.runner.prediction_forms import Row
+from agrotools.runner.prediction_names import MODE, snake_case
 from agrotools.runner.prediction_samples import MatchedRow, plain_text
 from agrotools.runner.reply_objects import (
     NoReply,
@@ -86,6 +87,11 @@ def _takes_several(sample: Sample) -> bool:
     return any(item.takes_several or item.free_text for item in asked_items(sample.answer))
 
 
+def stated_mode(row: Row) -> Mode:
+    """Return the mode of the answer of a row: end-to-end if its column ``mode`` says so, else no-tool."""
+    return "end-to-end" if snake_case(plain_text(row.get(MODE))) == "end_to_end" else "no-tool"
+
+
 class RowAnswers:
     """Answers of one row."""
 
@@ -108,9 +114,9 @@ class RowAnswers:
             for mode in transcripts:
                 yield mode, [self.row]
         elif taken.whole:
-            yield "no-tool", self._of_column(value)
+            yield stated_mode(self.row), self._of_column(value)
         else:
-            yield "no-tool", [self._of_items()]
+            yield stated_mode(self.row), [self._of_items()]
 
     def _of_column(self, value: Any) -> list[GivenAnswer]:
         if value in (None, "") and (error := self.row.get("error")):

@@ -31,6 +31,11 @@ PREDICTIONS = ("prediction", "response", "output")
 ANSWER = "answer"
 """Name of predictions, and beside others of the reference."""
 
+MODE = "mode"
+"""Column that may say in which mode an answer was given: ``no-tool``, or ``end-to-end`` of a system with tools."""
+STATED_MODES = frozenset(("no_tool", "end_to_end"))
+"""Its values, as :func:`snake_case` writes them."""
+
 _REPLIES = frozenset(
     "prediction predictions predicted predict pred preds response responses output outputs completion completions "
     "generation generations generated reply replies resps hypothesis".split()

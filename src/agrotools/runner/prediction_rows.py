@@ -10,7 +10,12 @@ from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark
 from agrotools.loading.values import number_in
-from agrotools.runner.prediction_answers import GivenAnswer, PredictionColumn, RowAnswers
+from agrotools.runner.prediction_answers import (
+    GivenAnswer,
+    PredictionColumn,
+    RowAnswers,
+    stated_mode,
+)
 from agrotools.runner.prediction_columns import (
     Choosing,
     TakenColumns,
@@ -19,7 +24,7 @@ from agrotools.runner.prediction_columns import (
 )
 from agrotools.runner.prediction_commas import with_decimal_points
 from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import column_kind, snake_case
+from agrotools.runner.prediction_names import MODE, STATED_MODES, column_kind, snake_case
 from agrotools.runner.prediction_photos import (
     ASKS,
     choose_asked,
@@ -227,6 +232,9 @@ def _of_one_setting(
     """Return the rows of one setting, such as a model, which the user chooses where a sample has rows of several."""
     kept = [*matches]
     settings = [name for name, plain in names.items() if column_kind(plain) == "setting"]
+    if modes := _stated_modes(matches):
+        settings.remove(MODE)
+        choosing.readings.take(f"answers of mode {' and '.join(modes)}, by column {MODE}")
     for name in settings:
         kept = _of_one_value(kept, name, taken, choosing)
     repeats = [name for name, plain in names.items() if column_kind(plain) == "repeat"]
@@ -241,6 +249,13 @@ def _of_one_setting(
         ):
             kept = _of_one_value(kept, name, taken, choosing)
     return kept
+
+
+def _stated_modes(matches: Sequence[MatchedRow]) -> list[str]:
+    """Return the values of the column ``mode`` if all are modes of answers; else empty."""
+    values = dict.fromkeys(plain_text(match.row.get(MODE)) for match in matches)
+    are_modes = all(snake_case(value) in STATED_MODES for value in values)
+    return [*values] if are_modes else []
 
 
 def _of_one_value(
@@ -269,6 +284,7 @@ def _conflicts(
     groups = defaultdict[tuple[str, ...], list[MatchedRow]](list)
     for match in matches:
         kinds = [key for key in MODES_OF_KEYS if match.row.get(key) is not None]
+        kinds.append(stated_mode(match.row))
         apart_by = [plain_text(match.row.get(name)) for name in apart]
         groups[(match.sample.id, *kinds, *apart_by)].append(match)
     return [

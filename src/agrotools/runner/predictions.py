@@ -146,7 +146,13 @@ def import_predictions(
     counts = matched.counts
     answered_modes = {mode for mode, _name, _epoch in matched.answers}
     modes: list[Mode] = [mode for mode in MODES if mode in answered_modes]
-    items = work_items(chosen_samples(benchmark, choosing), modes, counts.epochs)
+    samples = chosen_samples(benchmark, choosing)
+    is_quick = _is_quick_part(matched.answers.keys(), benchmark)
+    if is_quick:
+        quick_ids = {*benchmark.header.quick}
+        samples = [sample for sample in samples if sample.id in quick_ids]
+        choosing.readings.take("the quick part, since no row is of another sample")
+    items = work_items(samples, modes, counts.epochs)
     _count_unplanned(matched.answers.keys(), items, counts, file.name, benchmark.name)
     manifest = Manifest(
         agrotools=version("agrotools"),
@@ -157,6 +163,7 @@ def import_predictions(
         benchmark_options=dict(options or {}),
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
+        quick=is_quick,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         model=model or choosing.decided.get("--only=model") or file.stem,
         model_hash=_content_hash(file, choosing.decided),
@@ -179,6 +186,18 @@ def import_predictions(
             if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
+
+
+def _is_quick_part(answered: Set[Key], benchmark: Benchmark) -> bool:
+    """Return True if a file answers samples of the quick part alone, and at least half of those that its modes ask."""
+    quick_ids = {*benchmark.header.quick}
+    ids = {sample_id for _, sample_id, _ in answered}
+    if not ids <= quick_ids:
+        return False
+    modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answered)]
+    quick_samples = [sample for sample in benchmark.samples if sample.id in quick_ids]
+    asked = {item.key[1] for item in work_items(quick_samples, modes, 1)}
+    return 2 * len(ids & asked) >= len(asked) > 0
 
 
 def _import_own_log(
@@ -239,7 +258,10 @@ def _count_unplanned(
         return f"{key[1]}{of_mode}{of_epoch}"
 
     if left := [named(key) for key in answered if key not in planned]:
-        counts.problems["rows of samples that the mode leaves out"] = left
+        of_agents = ""
+        if modes == {"no-tool"}:
+            of_agents = " (answers of a system with tools: end-to-end in a column mode)"
+        counts.problems[f"rows of samples that the mode leaves out{of_agents}"] = left
     if missing := [named(key) for key in planned if key not in answered]:
         counts.problems["samples without a row (invalid, left out of the scores)"] = missing
 

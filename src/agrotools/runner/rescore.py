@@ -244,8 +244,11 @@ def compare_runs(runs: Sequence[Path]) -> list[RunComparison]:
     else:
         compared = _compare_pairs(runs, manifests, names)
     if not any(each.headline for each in compared):
+        modes = "; ".join(
+            f"{name}: {', '.join(each.modes)}" for name, each in zip(names, manifests, strict=True)
+        )
         raise UsageError(
-            "these runs have no scored sample in common",
+            f"these runs have no scored sample in common (modes: {modes})",
             hint="compare runs in the same mode on the same samples",
         )
     privileged = [name for name, each in zip(names, manifests, strict=True) if each.privileged]

@@ -171,6 +171,14 @@ def test_flips_name_samples_and_causes_add_up():
     )
 
 
+def test_a_cause_of_all_lost_points_has_the_interval_of_the_score():
+    found = compare(records([1] * 20), records([1, 0, 1, 1] * 5))
+    ((cause, lost),) = found.by_cause["end-to-end"].items()
+    score = found.modes["end-to-end"]["fas"].overall
+    assert (cause, lost.value) == ("answer", score.value)
+    assert lost.interval == score.interval
+
+
 @pytest.mark.parametrize(
     ("steps", "other", "cause"),
     [

@@ -1,6 +1,7 @@
 """Predictions as people write them: words beside numbers, yes and no in other languages, photos in place of ids."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -12,6 +13,8 @@ from agrotools.loading import load_benchmark
 from agrotools.loading.photos import samples_of_photos
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
 from agrotools.scoring.slots import answer_of, score_slot
 from support.sums_benchmark import HEADER
 
@@ -361,3 +364,37 @@ def test_a_missing_value_of_a_question_is_named(tmp_path, orchard):
 def test_what_no_sample_asks_for_cannot_be_chosen(tmp_path, orchard):
     with pytest.raises(UsageError, match="there is no yield"):
         read(tmp_path, orchard, csv_of("id;prediction", "a-1;4"), only={"asks": "yield"})
+
+
+# --- modes and parts --------------------------------------------------------------------------------------------------
+
+
+def test_a_column_mode_says_that_answers_are_those_of_a_system_with_tools(tmp_path, orchard):
+    rows = [f"a-{n};{count};{mode}" for n, count in enumerate(COUNTS, start=1)
+            for mode in ("end-to-end", "no-tool")]  # fmt: skip
+    content = csv_of("id;prediction;mode", *rows)
+    file = tmp_path / "p.csv"
+    file.write_text(content)
+    run, counts = import_predictions(file, orchard, "orchard", out=tmp_path / "run")
+    modes = [record.mode for record in iter_records(run)]
+    assert modes.count("end-to-end") == modes.count("no-tool") == 2 * len(COUNTS)
+    assert not [kind for kind in counts.problems if "mode" in kind]
+
+
+def test_a_file_of_the_quick_part_is_a_run_of_the_quick_part(tmp_path, orchard):
+    quick = tuple(f"a-{n}" for n in range(1, 5))
+    benchmark = replace(orchard, header=orchard.header.model_copy(update={"quick": quick}))
+    for ids, is_quick in (
+        (quick, True),
+        (quick[:2], True),
+        (quick[:1], False),
+        ((*quick, "b-1"), False),
+    ):
+        file = tmp_path / f"{len(ids)}.csv"
+        file.write_text(csv_of("id;prediction", *(f"{name};4" for name in ids)))
+        run, counts = import_predictions(
+            file, benchmark, "orchard", out=tmp_path / f"run{len(ids)}"
+        )
+        assert read_manifest(run).quick == is_quick
+        missing = counts.problems.get("samples without a row (invalid, left out of the scores)", [])
+        assert len(missing) == (len(quick) if is_quick else 2 * len(COUNTS)) - len(ids)
