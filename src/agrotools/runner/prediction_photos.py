@@ -66,7 +66,7 @@ def with_own_column(
         return table
     if column := choosing.chosen.column:
         found = {name: each for name, each in found.items() if name == column.strip().lower()}
-    if given := choosing.chosen.only.get(ASKS):
+    if given := choosing.chosen.only.get(ASKS, ""):
         found = {name: each for name, each in found.items() if each.asks == given}
     if not found:
         return table

@@ -87,7 +87,8 @@ def stopped_early(run: Path) -> str:
 def warnings_of_looks(runs: Iterable[Path]) -> list[str]:
     """Return what it means for a comparison of runs that ``--until-decided`` stopped or tested them, each text once."""
     paths = [*runs]
-    if stopped := list(dict.fromkeys(filter(None, map(stopped_early, paths)))):
+    told = [stopped_early(run) for run in paths]
+    if stopped := [text for text in dict.fromkeys(told) if text]:
         return stopped
     files = [file for run in paths if (file := run / EARLY_FILE).is_file()]
     pairs = Counter(file.read_text() for file in files)
