@@ -13,7 +13,7 @@ from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark
 from agrotools.loading.photos import asks_by_sample, photos_of
 from agrotools.loading.values import number_in
-from agrotools.runner.prediction_columns import Choosing
+from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
 from agrotools.runner.prediction_forms import PredictionRows, Row
 from agrotools.runner.prediction_names import (
     IDS,
@@ -51,23 +51,7 @@ def with_own_column(
     column ``severity`` or ``predicted_severity``, too. Of several such columns, the user chooses one. Other columns of
     predictions, and those of the values that samples ask for, precede.
     """
-    own = _own_columns(benchmark)
-    found = {
-        name: own[key]
-        for name in table.names
-        if (key := next((key for key in _header_keys(name) if key in own), None))
-    }
-    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
-    others = {name: plain for name, plain in table.names.items() if name not in found}
-    kinds = {column_kind(plain) for plain in others.values()}
-    if table.column or kinds & {"prediction", "answer", "transcript"}:
-        return table
-    if any(name_key(name) in items for name in others):
-        return table
-    if column := choosing.chosen.column:
-        found = {name: each for name, each in found.items() if name == column.strip().lower()}
-    if given := choosing.chosen.only.get(ASKS, ""):
-        found = {name: each for name, each in found.items() if each.asks == given}
+    found = _own_headers(table, benchmark, choosing.chosen)
     if not found:
         return table
     choices = tuple(
@@ -79,8 +63,40 @@ def with_own_column(
         _OPTION,
         choices,
     )
-    asks = choosing.choose(question, given)
+    asks = choosing.choose(question, choosing.chosen.only.get(ASKS, ""))
     return table._replace(own=next(name for name, each in found.items() if each.asks == asks))
+
+
+def _own_headers(
+    table: PredictionRows, benchmark: Benchmark, chosen: ColumnAnswers
+) -> dict[str, _OwnColumn]:
+    """Return the headers of a file that are those of the user's table, each with what its samples ask for."""
+    own = _own_columns(benchmark)
+    found = {
+        name: own[key]
+        for name in table.names
+        if (key := next((key for key in _header_keys(name) if key in own), None))
+    }
+    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
+    others = {name: plain for name, plain in table.names.items() if name not in found}
+    kinds = {column_kind(plain) for plain in others.values()}
+    if table.column or kinds & {"prediction", "answer", "transcript"}:
+        return {}
+    if any(name_key(name) in items for name in others):
+        return {}
+    if column := chosen.column:
+        found = {name: each for name, each in found.items() if name == column.strip().lower()}
+    if given := chosen.only.get(ASKS, ""):
+        found = {name: each for name, each in found.items() if each.asks == given}
+    predicted = {name for name in found if column_kind(table.names[name]) == "prediction"}
+    of_predicted = {found[name].asks for name in predicted}
+    found = {  # beside predicted_severity, severity is the reference
+        name: each
+        for name, each in found.items()
+        if name in predicted or each.asks not in of_predicted
+    }
+    is_clear = len({each.asks for each in found.values()}) == len(found)
+    return found if is_clear else {}
 
 
 def _header_keys(header: str) -> tuple[str, ...]:

@@ -218,6 +218,15 @@ def test_a_column_of_the_table_that_the_benchmark_is_made_of_is_scored(tmp_path,
     assert [*scores.values()] == [[1]] * len(COUNTS)
 
 
+def test_the_table_beside_predictions_of_its_values_is_the_reference(tmp_path, farm):
+    rows = [
+        f"{photo};{count + 30};{count + 31}" for photo, count in zip(PHOTOS, COUNTS, strict=True)
+    ]
+    scores, readings, _ = read(tmp_path, farm, csv_of("photo;Pears;pred_pears", *rows))
+    assert scores == {f"p-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
+    assert "column pred_pears" in readings.taken
+
+
 def test_several_columns_of_this_table_ask_which(tmp_path, farm):
     rows = [f"{photo};{count + 1};{count}" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
     content = csv_of("photo;apples;pears", *rows)
