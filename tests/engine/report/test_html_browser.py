@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import (
+    AbstainSlot,
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
@@ -570,6 +571,20 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         )
         await page.evaluate("document.querySelector('#viewer').close()")
         assert faults(page) == ([], [])
+
+
+async def test_a_sample_says_that_its_point_was_lost_by_its_twin(tmp_path: Path):
+    yes = made_sample("yes", files=(), twin="no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="none", reason="no_scale", asks=yes.answer)
+    no = made_sample("no", files=(), twin="yes", may_abstain=True, answer=(refusal,))
+    records = [end_to_end(each, answer="rows: unknown") for each in (no, yes)]
+    run = write_run(tmp_path / "run", records, model="some-model")
+    report = build_report([run], tmp_path / "report.html").path
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples?id=run/end-to-end/no/0")
+        await page.until("document.querySelector('#detail .lost')")
+        lost = await page.evaluate("document.querySelector('#detail .lost').textContent")
+        assert lost.endswith("the answerable twin yes was refused: one point less")
 
 
 async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prints_it(
