@@ -361,6 +361,21 @@ async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
         assert faults(page) == ([], [])
 
 
+async def test_the_names_of_tools_leave_room_for_the_numbers_of_samples_on_a_phone(tmp_path: Path):
+    report = report_of_two(tmp_path, ("weed_identification", "organ_counting"))
+    text = report.read_text(encoding="utf-8")
+    tool = "measure_weed_phenotype"
+    report.write_text(text.replace('["cause","planning",', f'["cause","tool:{tool}",'), "utf-8")
+    row = f"[...document.querySelectorAll('#compare tr')].find((each) => each.textContent.includes('{tool}'))"
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#compare", width=390, height=844)
+        assert (await page.evaluate(f"{row}.textContent")).endswith("n 12")
+        end = f"{row}.lastElementChild.getBoundingClientRect().right"
+        card = f"{row}.closest('.card').getBoundingClientRect().right"
+        assert await page.evaluate(f"{end} < {card}")
+        assert faults(page) == ([], [])
+
+
 async def test_a_page_of_one_run_has_no_empty_comparison(tmp_path: Path):
     sample = made_sample()
     write_files(tmp_path, [sample])
