@@ -35,9 +35,10 @@ def list_all(data_root: Path | None = None, as_json: bool = False) -> None:
         print_json([each._asdict() for each in rows])
         return
     for each in rows:
-        typer.echo(
-            f"{each.name}: {each.about}\n  needs {each.needs}\n  {each.state}{each.where and f': {each.where}'}"
-        )
+        state = f"{each.state}: {each.where}" if each.where else each.state
+        if each.there_mb is not None:
+            state += f" ({each.there_mb:,.1f} MB there)"
+        typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {state}")
         if each.address:
             size = "" if each.size_mb is None else f" ({each.size_mb:,.1f} MB)"
             typer.echo(f"  from {each.address}{size}\n  terms: {each.licence}")

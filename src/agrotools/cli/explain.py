@@ -181,13 +181,15 @@ def _print_twin(
     answered = not record.sample.answerable and record.actions is None
     if answered and scores and all(row.metric != FAS for row in scores):
         typer.echo(NO_TWIN)
-    if record.sample.twin:
-        state = _twin_state(index.get((record.mode, record.sample.twin, record.epoch)))
-        if refused_twin(scores):
-            state += ", which takes one point from this sample"
-        typer.echo(
-            f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}"
-        )
+    if not record.sample.twin:
+        return
+    twin = index.get((record.mode, record.sample.twin, record.epoch))
+    text = f"twin {record.sample.twin}: {_twin_state(twin)}"
+    if refused_twin(scores):
+        text += ", which takes one point from this sample"
+    if twin is not None:
+        text += f"; {command_line('explain', run, record.sample.twin)}"
+    typer.echo(text)
 
 
 def _similar(sample: str, known: Sequence[str]) -> str:

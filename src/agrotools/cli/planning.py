@@ -183,7 +183,8 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         return [
             f"{_changed(typed, '--budget', add=['--budget', f'{budget:g}'])}  # resumes; all finished samples are kept"
         ]
-    if any(part.invalid.n for part in summary.modes.values()):
+    asked = evaluated.asked_modes or summary.modes.keys()
+    if any(part.invalid.n for mode, part in summary.modes.items() if mode in asked):
         return [f"{_changed(typed)}  # again: the invalid samples"]
     if summary.model.startswith("baseline:"):
         name = [] if typed else [config.benchmark.name]

@@ -141,13 +141,15 @@ class Evaluated(NamedTuple):
 class RunScores:
     """Scores of runs side by side, with all that they are shown with.
 
-    ``references``: floor, planner and ceiling of the first model, at the end of ``eval``.
+    ``references``: floor, planner and ceiling in the mode that the screen at the end of ``eval`` headlines.
+    ``page_references``: the same in the mode that the page headlines.
     """
 
     runs: Sequence[Path]
     scored: "Sequence[Rescored]"
     papers: "Sequence[PaperTables]" = ()
     references: "References | None" = None
+    page_references: "References | None" = None
 
     @property
     def summaries(self) -> "list[Summary]":
@@ -166,10 +168,19 @@ class RunScores:
     @property
     def first_model(self) -> int:
         """Number of the first run that is not of a baseline; 0 if all are."""
-        models = [
-            at for at, each in enumerate(self.summaries) if not each.model.startswith("baseline:")
+        return self.first_model_in(None)
+
+    def first_model_in(self, mode: "Mode | None") -> int:
+        """Return the number of the first run in ``mode`` that is not of a baseline, else of the first one in it.
+
+        Args:
+            mode: a mode; None for any.
+        """
+        places = [
+            at for at, summary in enumerate(self.summaries) if mode is None or mode in summary.modes
         ]
-        return models[0] if models else 0
+        models = [at for at in places if not self.summaries[at].model.startswith("baseline:")]
+        return next(iter([*models, *places]), 0)
 
 
 def score(
@@ -205,7 +216,7 @@ def score(
     summaries = dict(zip(runs, scores.summaries, strict=True))
     scores = replace(scores, papers=beside_papers.tables(summaries))
     if evaluated:
-        scores = replace(scores, references=_references(scores, evaluated))
+        scores = _with_references(scores, evaluated)
     return scores
 
 
@@ -329,16 +340,32 @@ def _score_with_progress(
     )
 
 
-def _references(scores: RunScores, evaluated: Evaluated) -> "References":
-    """Return floor, planner and ceiling of the first model."""
+def _with_references(scores: RunScores, evaluated: Evaluated) -> RunScores:
+    """Return scores with floor, planner and ceiling for the screen and for the page.
+
+    The screen headlines a mode that the user asked for. The page is of all modes that the runs have, also from earlier
+    commands, so that it may headline another one.
+    """
     from agrotools.report.screen import headline
+
+    on_screen = headline(scores.summaries, evaluated.asked_modes)
+    on_page = headline(scores.summaries)
+    screen_mode = on_screen[0].mode if on_screen else None
+    page_mode = on_page[0].mode if on_page else None
+    references = _references(scores, evaluated, screen_mode)
+    page_references = references
+    if page_mode != screen_mode:
+        page_references = _references(scores, evaluated, page_mode)
+    return replace(scores, references=references, page_references=page_references)
+
+
+def _references(scores: RunScores, evaluated: Evaluated, mode: "Mode | None") -> "References":
+    """Return floor, planner and ceiling of the first model in ``mode``."""
     from agrotools.runner.ladder import references_of
 
-    at = scores.first_model
-    measure = headline([scores.summaries[at]], evaluated.asked_modes)
-    mode = measure[0].mode if measure else None
+    run = scores.runs[scores.first_model_in(mode)]
     data_root = evaluated.config.benchmark.data_root
-    return references_of(scores.runs[at], evaluated.benchmark, data_root, terminal_progress(), mode)
+    return references_of(run, evaluated.benchmark, data_root, terminal_progress(), mode)
 
 
 def _write_page(
@@ -348,7 +375,7 @@ def _write_page(
     from agrotools.core import RunStoreError
     from agrotools.report.html import build_report
 
-    references = scores.references.scored if scores.references else {}
+    references = scores.page_references.scored if scores.page_references else {}
     try:
         return build_report(
             scores.runs,
@@ -398,8 +425,11 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     if verdict := shown.verdict:
         comparing = command_line("compare", runs[verdict.first], runs[verdict.second])
         commands.insert(len(commands) if evaluated.stops else 0, comparing)
-    if sample := scores.scored[at].telling_sample:
-        commands.append(command_line("explain", runs[at], sample))
+    if worst := scores.scored[at].telling_sample(evaluated.asked_modes):
+        other_modes = scores.summaries[at].modes.keys() - {*evaluated.asked_modes}
+        has_unasked = bool(evaluated.asked_modes and other_modes)
+        in_mode = ["--mode", worst.mode] if has_unasked else []
+        commands.append(command_line("explain", runs[at], worst.sample, *in_mode))
     if scores.papers:
         commands.append(command_line("score", runs[at], "--paper"))
     with allow_closed_pipe():
@@ -429,10 +459,9 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
         typer.echo(f"by task and answer type: {command_line('score', *runs, '--details')}")
     if len(runs) > 1:
         typer.echo(f"differences by task, by cause and by sample: {command_line('compare', *runs)}")
-    if sample := rescored[0].telling_sample:
-        typer.echo(
-            f"one sample, from question to score: {command_line('explain', runs[0], sample)}"
-        )
+    if worst := rescored[0].telling_sample():
+        command = command_line("explain", runs[0], worst.sample)
+        typer.echo(f"one sample, from question to score: {command}")
 
 
 def _print_papers(

@@ -102,7 +102,8 @@ class ListedBenchmark(NamedTuple):
     """Row of ``agrotools benchmarks list``.
 
     ``state``: "complete", "quick part" or "incomplete" after a download, else "found", "not found", "not downloaded" or
-    "not searched". ``where``: the folder or file, or why nothing was found.
+    "not searched". ``where``: the folder or file, or why nothing was found. ``size_mb``: size of the download, None if
+    it is not known. ``there_mb``: size of the files of a download that are there, None without a download.
     """
 
     name: str
@@ -113,6 +114,7 @@ class ListedBenchmark(NamedTuple):
     licence: str
     address: str
     size_mb: float | None
+    there_mb: float | None = None
 
 
 def list_benchmarks(data_root: Path | None = None) -> list[ListedBenchmark]:
@@ -133,17 +135,19 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
     """Return the row of a benchmark, with what is below ``data_root`` (default: the downloads)."""
     root = data_root.expanduser() if data_root else data_folder()
     download, record = plugin.files.download, _read_record(root, plugin.name)
-    state, where, size = (
-        "not downloaded" if download else "not searched",
-        "",
-        download and download.size_mb,
-    )
+    state, where = "not downloaded" if download else "not searched", ""
+    size_mb = download.size_mb if download else None
+    there_mb: float | None = None
     if record:
-        whole = record.complete and all(
-            _has_size(root / path, size) for path, size in record.files.items()
-        )
-        size, where = sum(record.files.values()) / 1e6, str(root)
-        state = ("quick part" if record.quick else "complete") if whole else "incomplete"
+        present = [size for path, size in record.files.items() if _has_size(root / path, size)]
+        where, there_mb = str(root), sum(present) / 1e6
+        if not record.complete or len(present) < len(record.files):
+            state = "incomplete"
+        elif record.quick:
+            state = "quick part"
+        else:
+            state = "complete"
+            size_mb = there_mb if size_mb is None else size_mb
     elif plugin.files.find and (data_root or plugin.files.needs == "nothing"):
         try:
             where = str(plugin.files.find(data_root))
@@ -153,7 +157,9 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
             state = "not found"
     place = (download.licence, download.address) if download else ("", "")
     about = plugin.about or "of an installed plug-in"
-    return ListedBenchmark(plugin.name, about, plugin.files.needs, state, where, *place, size)
+    return ListedBenchmark(
+        plugin.name, about, plugin.files.needs, state, where, *place, size_mb, there_mb
+    )
 
 
 def _has_size(path: Path, size: int) -> bool:

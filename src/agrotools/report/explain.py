@@ -46,6 +46,7 @@ from agrotools.report.trace import agreements, predicted_steps, step_blocks, tak
 from agrotools.scoring.attribution import (
     ARGUMENTS,
     PLANNING,
+    READING,
     TOOL,
     ordered_parts,
     part_label,
@@ -110,7 +111,7 @@ def explain(
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if shares:
-        parts.append(block("lost by", _loss_text(shares), "yellow"))
+        parts.append(block("lost by", _loss_text(shares, scores), "yellow"))
         if wrong := first_error(record, scores, largest_part(shares)):
             parts.append(block("first error", wrong, "yellow"))
     if judgements:
@@ -131,13 +132,17 @@ def _taken_steps(record: Record, trajectory: Trajectory) -> list[RenderableType]
     return [section("Steps"), *blocks] if blocks else []
 
 
-def _loss_text(shares: Shares) -> str:
+def _loss_text(shares: Shares, scores: Sequence[Score]) -> str:
     """Return a line for each part that lost points of a record."""
-    points = {part: 100 * float(shares[part]) for part in ordered_parts(shares)}
-    return "\n".join(
-        f"{part_label(part)} {lost:.1f} points: {part_meaning(part)}"
-        for part, lost in points.items()
-    )
+    of_twin = twin_text(scores)
+    lines: list[str] = []
+    for part in ordered_parts(shares):
+        # A refused twin takes one point as a misread result: the answer of the record itself may be right.
+        lost_by_twin_alone = bool(of_twin) and part == READING and shares[part] == 1
+        why = of_twin if lost_by_twin_alone else part_meaning(part)
+        points = 100 * float(shares[part])
+        lines.append(f"{part_label(part)} {points:.1f} points: {why}")
+    return "\n".join(lines)
 
 
 def _judge_replies(

@@ -254,7 +254,10 @@ def _size_text(shown: Screen, measure: Measure | None) -> str:
 
 
 def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
-    """Yield a sentence on a ceiling below the floor, and on models that call no tool or always with one argument."""
+    """Yield a sentence on a ceiling below the floor, and on models that call no tool or always with one argument.
+
+    Calls are those of the modes that the user asked for.
+    """
     floor, ceiling = values.get("floor", 0.0), values.get("ceiling", 1.0)
     if ceiling < floor:
         yield f"The ceiling ({percent(ceiling)}) is below the floor ({percent(floor)}): guessing beats these tools."
@@ -264,7 +267,7 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
         with_tools = {
             mode: part
             for mode, part in summary.modes.items()
-            if mode != "no-tool" and part.n_records
+            if mode != "no-tool" and part.n_records and (not shown.modes or mode in shown.modes)
         }
         silent = [mode for mode, part in with_tools.items() if not part.counts.tool_calls]
         if silent:

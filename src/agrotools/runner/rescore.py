@@ -7,7 +7,7 @@ requested.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 from shutil import copyfileobj
@@ -105,17 +105,33 @@ OnScored = Callable[[Path, Record, list[Score]], None]
 """Callback for a scored record: folder of its run, record, score rows."""
 
 
+class WorstSample(NamedTuple):
+    """Sample with the lowest score of a mode. Among samples without points, one with an answer is easier to read."""
+
+    score: float
+    is_unanswerable: bool
+    sample: str
+    mode: Mode
+
+
 class Rescored(NamedTuple):
     """Result of scoring a run.
 
-    ``telling_sample``: id of a sample with the lowest score, for inspection, one with an answer if there is any (None:
-    nothing was scored);
+    ``worst``: of each mode the sample with the lowest score, as far as any was scored;
     ``tally``: data behind the summary (None: the summary was stored).
     """
 
     summary: Summary
-    telling_sample: str | None = None
+    worst: Sequence[WorstSample] = ()
     tally: RunAggregator | None = None
+
+    def telling_sample(self, modes: Collection[Mode] = ()) -> WorstSample | None:
+        """Return a sample with the lowest score for inspection, or None if nothing was scored.
+
+        Args:
+            modes: modes that it may be of; empty for all.
+        """
+        return min((each for each in self.worst if not modes or each.mode in modes), default=None)
 
 
 def rescore(
@@ -144,7 +160,7 @@ def rescore(
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             index = record_index(run).undamaged()
-            telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
+            worst = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(
                 run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder
@@ -164,7 +180,7 @@ def rescore(
             f"cannot write the scores into {run}: {error.strerror or error}",
             hint=f"{remedy(error)}, or score a copy of the folder in a place where you may write",
         ) from error
-    return Rescored(summary, telling_sample, tally)
+    return Rescored(summary, worst, tally)
 
 
 def score_runs(
@@ -366,13 +382,13 @@ def _score(
     judges: JudgedRows,
     on_scored: OnScored | None,
     tally: RunAggregator,
-) -> str | None:
+) -> list[WorstSample]:
     """Add the records of ``index`` to ``tally``, and their score rows as lines of a JSON list to ``rows``, if given.
 
     Returns:
-        The id of the sample with the lowest score, or None; also None if neither rows nor a callback are given.
+        The sample with the lowest score of each mode; none if neither rows nor a callback are given.
     """
-    worst: tuple[float, bool, str] | None = None
+    worst: dict[Mode, WorstSample] = {}
     before = b"\n    "
     for record in index:
         scores = judges.joined(record, score_record(record, comparisons))
@@ -392,13 +408,17 @@ def _score(
         for score in scores:
             if not (scores_sample(score.metric) or score.metric == TRUTH_METRIC):
                 continue
-            # Among samples without points, one that has an answer is easier to read.
-            candidate = (max(score.value, 0.0), not record.sample.answerable, score.sample_id)
-            worst = candidate if worst is None else min(worst, candidate)
+            candidate = WorstSample(
+                score=max(score.value, 0.0),
+                is_unanswerable=not record.sample.answerable,
+                sample=score.sample_id,
+                mode=record.mode,
+            )
+            worst[record.mode] = min(worst.get(record.mode, candidate), candidate)
     tally.notes = index.notes
     if not tally.modes:
         raise index.without_samples
-    return worst[2] if worst else None
+    return [*worst.values()]
 
 
 def _add_published(

@@ -49,7 +49,9 @@ CAUSES = {
         "tool errors",
         "a tool gave no result (see its step), or another one than the truth; then either may be wrong",
     ),
-    READING: Cause("misread results", "results right, answer wrong"),
+    READING: Cause(
+        "misread results", "results right, answer wrong, or the answerable twin refused"
+    ),
     FORM: Cause("unreadable answers", "the answer cannot be read from its form"),
     ANSWER: Cause("wrong answers", "no call explains it"),
 }

@@ -43,6 +43,8 @@ Shares = dict[str, Fraction]
 FindResultFor = Callable[[Record], FindResult]
 _ROUNDING = 1e-9
 """Two sums of scores that differ by less are equal: scores are floats, shares are exact."""
+_GIVEN_AS_UNKNOWN = ("refused", "unknown")
+"""Rules of slots without a value whose form was read: it gives all values, or this one, as unknown."""
 
 
 def no_result(_call: ToolCall) -> Observation | None:
@@ -130,6 +132,8 @@ def _part_without_calls(record: Record, rows: Sequence[Score]) -> str:
     ]
     if not wrong:
         return READING  # open text, which a judge graded
+    if any(row.reading.get("rule") in _GIVEN_AS_UNKNOWN for row in wrong):
+        return ANSWER
     read = [row.reading.get(name) for row in wrong for name in ("value", "facts", "off_by")]
     return FORM if all(value in (None, [], {}) for value in read) else ANSWER
 

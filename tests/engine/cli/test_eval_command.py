@@ -1,6 +1,7 @@
 """``agrotools eval``, ``score`` and ``explain`` as a user runs them."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring.summary import Summary
 from support.command import run_command
 from support.eval_process import wait_for
+from support.report_page import read_report
 
 pytestmark = pytest.mark.process
 
@@ -185,6 +187,27 @@ def test_the_page_of_several_runs_is_not_replaced_by_that_of_one(
     assert joint.read_bytes() == before
     one = joint.parent / "report.html"
     assert 'id="compare"' not in one.read_text(encoding="utf-8")
+
+
+def test_a_later_command_in_another_mode_leaves_floor_and_ceiling_on_the_page(
+    small_benchmark: Path, tmp_path: Path
+):
+    command = ("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, "--out", "run")
+    heads: list[dict] = []
+    for modes in ("end-to-end,no-tool", "no-tool"):
+        done = agrotools(*command, "--mode", modes, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        heads.append(read_report(tmp_path / "run/report.html").head)
+    assert "No tools, FAS" in done.stdout
+    assert re.search(r"agrotools explain run \S+ --mode no-tool$", done.stdout, re.MULTILINE)
+    assert done.stdout.count("ceiling") == 0, "without tools there is none"
+    before, after = heads
+    assert before["measure"]["mode"] == "end-to-end"
+    assert {each["role"] for each in before["references"]} >= {"floor", "ceiling"}
+    assert (after["measure"], after["references"]) == (before["measure"], before["references"])
+    assert agrotools("report", "run", cwd=tmp_path).returncode == 0
+    written = read_report(tmp_path / "run/report.html").head
+    assert written["references"] == before["references"]
 
 
 def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path: Path):

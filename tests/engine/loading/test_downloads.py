@@ -238,6 +238,21 @@ def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monk
     assert {row.name: row.state for row in list_benchmarks()}[name] == "incomplete"
 
 
+def test_the_list_tells_the_size_of_a_download_from_that_of_the_files_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    request = Request(tmp_path / "cache/data", str(nothing), quick=True, patience=HURRY)
+    before = run_command("benchmarks", "list").stdout
+    assert obtain("field", request).failures
+    after = run_command("benchmarks", "list").stdout
+    (whole,) = {line for line in before.splitlines() if "28 data sets (" in line}
+    assert whole in after, "the size of the download stays"
+    assert f"incomplete: {request.root} (0.0 MB there)" in after
+
+
 def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):
     for more, message in (("", "not of the known form"), (', "oid": "0", "size": 1', "leads out")):
         page = hub.root / "huggingface.co/api/datasets/o/n/tree/2"

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import (
+    AbstainSlot,
     Answer,
     Artifact,
     BooleanSlot,
@@ -33,6 +34,7 @@ from agrotools.report.layout import expected_text, harmless, value_text
 from agrotools.report.trace import agreements
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.lost_points import lost_shares
+from agrotools.scoring.slots import pair_rows
 from support.plain_sample import plain_sample
 from support.shown import explanation_text, rendered
 
@@ -347,6 +349,23 @@ def test_the_lost_points_of_a_sample_are_shown_by_part():
     text = rendered(explain(record, scores, shares=shares), 100)
     assert text.index("wrong plan 50.0 points") < text.index("tool errors (calculate) 25.0")
     assert "tool errors (calculate) 25.0 points: a tool gave no result" in text
+
+
+def test_a_point_that_the_twin_alone_lost_is_put_down_to_the_twin():
+    yes = plain_sample("yes", twin="no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
+    no = plain_sample("no", twin="yes", may_abstain=True, answer=(refusal,))
+    refused = Trajectory(steps=(answer("weeds: unknown"),), termination="answered")
+    own = Record(sample=no, mode="end-to-end", trajectory=refused)
+    twin = Record(sample=yes, mode="end-to-end", trajectory=refused)
+    rows = score_record(own)
+    rows += pair_rows(own, rows, twin, score_record(twin))
+    shares = lost_shares(own, rows)
+    of_twin = "misread results 100.0 points: the answerable twin yes was refused"
+    assert of_twin in rendered(explain(own, rows, shares=shares), 120)
+    shares["reading"] += 1
+    of_both = "misread results 200.0 points: results right, answer wrong, or the answerable twin"
+    assert of_both in rendered(explain(own, rows, shares=shares), 120)
 
 
 @given(st.text(max_size=300))

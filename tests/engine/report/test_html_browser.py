@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import (
+    AbstainSlot,
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
@@ -360,6 +361,21 @@ async def test_a_phone_shows_differences_with_whole_words(tmp_path: Path):
         assert faults(page) == ([], [])
 
 
+async def test_the_names_of_tools_leave_room_for_the_numbers_of_samples_on_a_phone(tmp_path: Path):
+    report = report_of_two(tmp_path, ("weed_identification", "organ_counting"))
+    text = report.read_text(encoding="utf-8")
+    tool = "measure_weed_phenotype"
+    report.write_text(text.replace('["cause","planning",', f'["cause","tool:{tool}",'), "utf-8")
+    row = f"[...document.querySelectorAll('#compare tr')].find((each) => each.textContent.includes('{tool}'))"
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#compare", width=390, height=844)
+        assert (await page.evaluate(f"{row}.textContent")).endswith("n 12")
+        end = f"{row}.lastElementChild.getBoundingClientRect().right"
+        card = f"{row}.closest('.card').getBoundingClientRect().right"
+        assert await page.evaluate(f"{end} < {card}")
+        assert faults(page) == ([], [])
+
+
 async def test_a_page_of_one_run_has_no_empty_comparison(tmp_path: Path):
     sample = made_sample()
     write_files(tmp_path, [sample])
@@ -570,6 +586,20 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         )
         await page.evaluate("document.querySelector('#viewer').close()")
         assert faults(page) == ([], [])
+
+
+async def test_a_sample_says_that_its_point_was_lost_by_its_twin(tmp_path: Path):
+    yes = made_sample("yes", files=(), twin="no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="none", reason="no_scale", asks=yes.answer)
+    no = made_sample("no", files=(), twin="yes", may_abstain=True, answer=(refusal,))
+    records = [end_to_end(each, answer="rows: unknown") for each in (no, yes)]
+    run = write_run(tmp_path / "run", records, model="some-model")
+    report = build_report([run], tmp_path / "report.html").path
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples?id=run/end-to-end/no/0")
+        await page.until("document.querySelector('#detail .lost')")
+        lost = await page.evaluate("document.querySelector('#detail .lost').textContent")
+        assert lost.endswith("the answerable twin yes was refused: one point less")
 
 
 async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prints_it(

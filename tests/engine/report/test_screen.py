@@ -32,7 +32,7 @@ def of_pairs(pairs: Sequence[Any], model: str, **options: object) -> Rescored:
     tally = RunAggregator()
     for record, rows in pairs:
         tally.add(record, rows)
-    return Rescored(summary(pairs, model=model).model_copy(update=options), None, tally)
+    return Rescored(summary(pairs, model=model).model_copy(update=options), tally=tally)
 
 
 def end_to_end(
@@ -216,6 +216,8 @@ def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> Non
     assert (
         "All 6 calls of calculate by m1 have expression=2*3; those of the reference vary." in lines
     )
+    without_tools = screen(Screen([m1], below, modes=["no-tool"]))
+    assert not any("All 6 calls" in line.plain for line in without_tools)
     varied = [made_end_to_end(each, call(f"{at % 2}*3")) for at, each in enumerate(samples)]
     varying = of_pairs([(each, score_record(each)) for each in varied], "m1").summary
     assert varying.modes["end-to-end"].counts.constant_arguments == ()

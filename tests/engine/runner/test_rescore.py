@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agrotools.core import Record, RunStoreError, Step, Trajectory, UsageError
+from agrotools.core import Mode, Record, RunStoreError, Step, Trajectory, UsageError
 from agrotools.plugin import TextComparisons
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
@@ -27,11 +27,13 @@ MANIFEST = Manifest(
 )  # fmt: skip
 
 
-def record(name: str, text: str, *, invalid: str | None = None) -> Record:
+def record(
+    name: str, text: str, *, invalid: str | None = None, mode: Mode = "end-to-end"
+) -> Record:
     done = Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered")
     return Record(
         sample=plain_sample(name),
-        mode="end-to-end",
+        mode=mode,
         trajectory=None if invalid else done,
         invalid=invalid,
     )
@@ -90,10 +92,19 @@ def test_the_telling_sample_is_the_one_that_lost_most(tmp_path: Path):
     assert right.type == "boolean"
     text = f"{right.name}: {'yes' if right.value else 'no'}"
     run = run_of(tmp_path / "run", [record("a", text), record("c", wrong), record("b", wrong)])
-    assert rescore(run).telling_sample == "b"
-    assert (
-        rescore(run_of(tmp_path / "lost", [record("a", "", invalid="503")])).telling_sample is None
-    )
+    found = rescore(run).telling_sample()
+    assert found is not None
+    assert (found.sample, found.mode) == ("b", "end-to-end")
+    lost = run_of(tmp_path / "lost", [record("a", "", invalid="503")])
+    assert rescore(lost).telling_sample() is None
+
+
+def test_the_telling_sample_may_be_of_one_mode(tmp_path: Path):
+    records = [record("a", "neither"), record("b", "weeds: no", mode="no-tool")]
+    scored = rescore(run_of(tmp_path / "run", records))
+    found = {modes: scored.telling_sample(modes) for modes in ((), ("no-tool",))}
+    assert [each.sample for each in found.values() if each] == ["a", "b"]
+    assert scored.telling_sample(["step-by-step"]) is None
 
 
 def test_a_fault_while_scoring_leaves_the_old_scores(

@@ -463,6 +463,30 @@ def test_an_answer_to_an_unanswerable_question():
     assert points(record(None, "trees: unknown"), Tools()) == {}
 
 
+@pytest.mark.parametrize(
+    ("may_abstain", "values", "part"),
+    [
+        (True, ("unknown", "unknown"), "answer"),
+        (False, ("unknown", "unknown"), "answer"),
+        (True, ("unknown", "many"), "answer"),
+        (True, ("many", "many"), "form"),
+    ],
+    ids=["a refusal", "unknown values", "one unknown value", "unreadable values"],
+)
+def test_without_calls_unknown_is_an_answer_that_was_read(
+    may_abstain: bool, values: tuple[str, str], part: str
+):
+    trees, share = values
+    step = Step(turn=0, kind="answer", text=f"trees: {trees}\nshare: {share}")
+    slots = (slot("trees", 10, "steps[0].observation.count"), slot("share", 20, "0"))
+    record = Record(
+        sample=plain_sample("trees-1", answer=slots, may_abstain=may_abstain),
+        mode="no-tool",
+        trajectory=Trajectory(steps=(step,), termination="answered"),
+    )
+    assert lost_shares(record, score_record(record)) == {part: 1}
+
+
 def test_what_nobody_asked_a_tool_is_not_blamed_on_it():
     """Without the result of a call with the right arguments, that call is taken as right."""
     tools = Tools(count=3)

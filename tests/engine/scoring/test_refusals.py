@@ -207,6 +207,16 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         shown = " ".join(run_command("explain", run, "f").stdout.split())
         assert "FAS -100.0" in shown
         assert "answerable, refused, which takes one point from this sample" in shown
+        assert f"agrotools explain {run} e" in shown
+
+
+@pytest.mark.process
+def test_the_twin_of_a_sample_is_offered_if_it_has_a_record(tmp_path: Path):
+    (tmp_path / "records.jsonl").write_text(record(YES, REFUSAL).model_dump_json(by_alias=True))
+    of_one = manifest(modes=("end-to-end",), sample_ids=("a", "b"))
+    (tmp_path / "manifest.json").write_text(of_one.model_dump_json())
+    shown = run_command("explain", tmp_path, "a").stdout
+    assert shown.splitlines()[-1] == "twin b: no record"
 
 
 PAIRS = [

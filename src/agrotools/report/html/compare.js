@@ -39,13 +39,16 @@ function flipList(title, flips) {
   flips.length > most && el("p.dim", {}, `${flips.length - most} more are in the list of samples, under “runs disagree”.`));
 }
 
+// A name of tools with places where a narrow table may break it: after its underscores.
+const breakable = (text) => text.split("_").flatMap((piece, at) => (at ? ["_", el("wbr"), piece] : [piece]));
+
 // By task and by cause: difference, interval and number of samples; turned if the runs are chosen the other way round.
 function partsTable(title, meaning, kind, pair, turned) {
   const rows = pair.rows.filter(([of, , [value]]) => of === kind && (kind === "task" || Math.abs(value) >= 0.0005));
   const reach = Math.max(...rows.map(([, , estimate]) => reachOf(estimate)));
   return rows.length > 0 && el("section.card", {}, el("h3", {}, title), meaning && el("p.dim", {}, meaning), el("table.numbers.differences", {}, el("tbody", {}, rows.map(([, name, estimate, differs]) => {
     const [value, low, high, n] = turned ? turnedRound(estimate) : estimate;
-    return el(`tr${n < FEW ? ".few" : ""}`, {}, el("th", { scope: "row" }, kind === "cause" ? el("span", { title: partTitle(name) }, partWord(name)) : name), el("td", {}, el(differs ? "b" : "span", {}, signed(value))),
+    return el(`tr${n < FEW ? ".few" : ""}`, {}, el("th", { scope: "row" }, kind === "cause" ? el("span", { title: partTitle(name) }, breakable(partWord(name))) : name), el("td", {}, el(differs ? "b" : "span", {}, signed(value))),
       el("td.dim", {}, low === null ? "" : `${signed(low)} to ${signed(high)}`), el("td.scales", {}, differenceDrawing([value, low, high], reach)), el("td.dim", {}, `n ${n}`));
   }))));
 }

@@ -113,6 +113,7 @@ def record_data(
         "plan": [_reference_step(step) for step in reference],
         "answer": trajectory.answer_text if trajectory else None,
         "ended": _ending(record),
+        "twin": twin_text(scores),
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",
         "calls": len(matches) + n_predicted_calls,

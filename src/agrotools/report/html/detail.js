@@ -178,10 +178,10 @@ function slotsView(data) {
   return el("section.card.slots", {}, el("h3", {}, "Scores"), data.slots.map((slot) => el("div.slot", {}, el("h4", {}, badge(slot.value), " ", slot.label, el("small.dim", {}, ` ${slot.type}`)), labelled(slot.lines))));
 }
 
-function lostView(record) {
+function lostView(record, data) {
   const parts = Object.entries(record.lost).filter(([, lost]) => Math.abs(lost) >= 0.05);
   if (!parts.length || record.mode !== head.measure?.mode) return null;
-  return el("section.card.lost", {}, el("h3", {}, "Points lost by"), el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("span", { title: partTitle(part) }, partWord(part)), " ", el("b", {}, one(lost))))));
+  return el("section.card.lost", {}, el("h3", {}, "Points lost by"), el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("span", { title: partTitle(part) }, partWord(part)), " ", el("b", {}, one(lost))))), data.twin && el("p.dim", {}, data.twin));
 }
 
 function sentView(data) {
@@ -258,7 +258,7 @@ async function drawDetail(record) {
     fileParts(data), stepsView(data, record));
   const right = el("div.done", {},
     el("section.card.given", {}, el("h3", {}, "Answer"), answerView(data) || el("p.dim", {}, record.mode === "step-by-step" ? "the last of the steps" : "none")),
-    slotsView(data), lostView(record), othersView(record, others), sentView(data), rawReplies(data),
+    slotsView(data), lostView(record, data), othersView(record, others), sentView(data), rawReplies(data),
     el("section.card", {}, el("h3", {}, "About"), fieldList(data.about), command));
   pane.replaceChildren(title, el("div.panes", {}, left, right));
   pane.scrollTop = 0;

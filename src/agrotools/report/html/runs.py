@@ -21,8 +21,9 @@ from agrotools.loading.benchmarks import load_as
 from agrotools.models.metered import read_spend
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
+from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
-from agrotools.runner.ladder import headline_mode, references_of, role_of
+from agrotools.runner.ladder import references_of, role_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
@@ -218,16 +219,24 @@ def compared(
 def floor_and_ceiling(
     runs: Sequence[PageRun], data_root: Path | None, progress: Progress = no_progress
 ) -> Mapping[str, Summary]:
-    """Return the summaries of baselines on the samples of the first model's run, if its benchmark can be loaded."""
-    run = next((run for run in runs if not is_baseline(run.manifest.model)), runs[0])
-    manifest = run.manifest
-    roles = {role_of(each.summary, headline_mode(each.manifest.modes)) for each in runs}
-    if {"floor", "ceiling"} <= roles:
+    """Return the summaries of baselines on the samples of the first model, in the mode that the page headlines.
+
+    Empty if the page has no headline, if its runs are floor and ceiling, or if the benchmark cannot be loaded.
+    """
+    measure = headline([run.summary for run in runs])
+    if measure is None:
         return {}
+    mode = measure[0].mode
+    in_mode = [run for run in runs if mode in run.summary.modes]
+    roles = {role_of(each.summary, mode) for each in in_mode}
+    if not in_mode or {"floor", "ceiling"} <= roles:
+        return {}
+    run = next((run for run in in_mode if not is_baseline(run.manifest.model)), in_mode[0])
+    manifest = run.manifest
     with suppress(AgrotoolsError, OSError, IndexError):
         benchmark = _benchmark_of(run, data_root)
         if benchmark.content_hash == manifest.benchmark_hash:
-            scored = references_of(run.folder, benchmark, data_root, progress).scored
+            scored = references_of(run.folder, benchmark, data_root, progress, mode).scored
             return {name: each.summary for name, each in scored.items()}
     return {}
 
