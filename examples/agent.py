@@ -20,7 +20,9 @@ def solve(task: Task, form: str | None = None) -> str:
         try:
             result = task.tools.describe_region(image=file.name)
         except ToolError as error:
-            print(f"{file.name}: {error.message} ({error.hint})")  # printed text goes to the log
+            print(
+                f"{file.name}: {error.message} ({error.hint})"
+            )  # kept in agent.log of the run folder
             continue
         numbers += re.findall(r"\d+\.?\d*", str(result))
     return " ".join(numbers)

@@ -75,6 +75,8 @@ class FormExchange:
         self._forms = list[str]()
         self.words: str | None = None
         """The answer in the agent's own words; None before it."""
+        self.printed = ""
+        """What the process of an agent printed on the sample, which is no part of the answer."""
 
     def submit(self, given: object) -> dict[str, str] | None:
         """Take the answer, then the replies; return ``form_request``, the next closing message, with the ``answer``.
@@ -167,6 +169,11 @@ class AgentPolicy:
             termination="timeout",
             reason=f"the agent took more than {self._timeout_s:g} s for one step",
         )
+
+    @property
+    def printed(self) -> str:
+        """What the process of the agent printed on the sample; empty if the agent has no process of its own."""
+        return self._exchange.printed if self._exchange is not None else ""
 
     async def end_sample(self) -> None:
         """Stop the agent, if it is still running."""

@@ -82,6 +82,11 @@ class ExternalPolicy(Policy, Protocol):
     artifacts: Path | None
     """Folder of the files that its calls write; None if no tool is executed."""
 
+    @property
+    def printed(self) -> str:
+        """What the agent printed on the sample, once it has ended."""
+        ...
+
     async def end_sample(self) -> None: ...
 
 

@@ -4,6 +4,8 @@ A process of a Python agent is used for one task after another. A command is sta
 question in ``{prompt}`` (or on standard input) and the tools from an MCP server on this machine, in ``{config}`` (a
 file in the form of ``mcpServers``) or ``{url}``. What it prints is its answer, unless it calls ``final_answer``, whose
 first call returns the form of the answer. The program reports its usage with ``report_usage``.
+
+What a process prints on a sample is kept beside its answer, in ``FormExchange.printed``.
 """
 
 import asyncio
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
     from agrotools.agents.counting_endpoint import CountingEndpoint
 
 _START_TIMEOUT_S = 120.0
-_LOG_BYTES = 2_000
-"""Bytes of standard error that are kept of a process, whose last line explains its end."""
+_PRINTED_BYTES = 20_000
+"""Bytes of printed text that are kept of a sample: 10 MB of 500 chatty samples. The last line explains a failure."""
+_LAST_PRINTED_S = 0.01
+"""Seconds to read what was printed before an answer. It is in the pipe already, so that a moment is enough."""
 FINAL_ANSWER = ToolDescription(
     "final_answer",
     "Give the final answer in your own words. If it returns a form, call it again with the filled-in form.",
@@ -81,6 +85,13 @@ async def _read_end(stream: asyncio.StreamReader | None, end: bytearray, most: i
         del end[:-most]
 
 
+def _printed_text(end: bytes) -> str:
+    """Return printed text of which ``end`` was kept, with a first line that says so if it may have been longer."""
+    text = end[-_PRINTED_BYTES:].decode(errors="replace").rstrip()
+    is_cut = len(end) >= _PRINTED_BYTES
+    return f"[the last {_PRINTED_BYTES:,} bytes]\n{text}" if is_cut else text
+
+
 def _kill(process: asyncio.subprocess.Process) -> None:
     kill_group(process.pid)  # Process.kill may reap it, unseen by asyncio
 
@@ -94,12 +105,14 @@ class _Worker:
     token: str = ""
     number: int = 0
     """Number of the current task, which all messages on it carry; 0 before the first."""
-    errors: bytearray = field(default_factory=bytearray)
-    """End of what it wrote to standard error."""
+    printed: bytearray = field(default_factory=bytearray)
+    """End of what it printed on the current task, to standard output or standard error."""
     reading: "asyncio.Task[None] | None" = None
 
     def __post_init__(self) -> None:
-        self.reading = asyncio.create_task(_read_end(self.process.stderr, self.errors, _LOG_BYTES))
+        self.reading = asyncio.create_task(
+            _read_end(self.process.stderr, self.printed, _PRINTED_BYTES)
+        )
 
     async def _begin(self, task: Mapping[str, Any]) -> None:
         """Send the next task; messages on earlier ones are dropped from now on."""
@@ -160,11 +173,17 @@ class _Worker:
         return not message.keys().isdisjoint(awaited)
 
     async def last_words(self) -> str:
-        """Return the last line that the process wrote to standard error."""
+        """Return the last line that the process printed on its task."""
         if self.reading is not None:
             await asyncio.wait({self.reading}, timeout=1)
-        text = self.errors.decode(errors="replace").strip()
+        text = self.printed.decode(errors="replace").strip()
         return text.splitlines()[-1] if text else "it wrote nothing"
+
+    def take_printed(self) -> str:
+        """Return what the process printed on its task; the next task begins with nothing."""
+        text = _printed_text(bytes(self.printed))
+        self.printed.clear()
+        return text
 
     async def end(self) -> None:
         if self.process.returncode is None:
@@ -242,6 +261,8 @@ class PythonAgents:
             await worker.work_on(task, call, report, exchange)
             for path in worker.folder.iterdir():
                 path.unlink()
+            await asyncio.sleep(_LAST_PRINTED_S)
+            exchange.printed = worker.take_printed()
             self._idle.append(worker)
             is_idle = True
         except (OSError, ValueError) as error:
@@ -253,6 +274,7 @@ class PythonAgents:
             if not is_idle:
                 self._all.discard(worker)
                 await worker.end()
+                exchange.printed = worker.take_printed()
 
     async def close(self) -> None:
         """End all processes."""
@@ -267,6 +289,7 @@ class PythonAgents:
         token = token_urlsafe(24)
         command = [
             sys.executable,
+            "-u",  # print reaches the log at once, also if the process is killed later
             "-m",
             "agrotools.agents.agent_process",
             self._module,
@@ -405,7 +428,10 @@ class CommandAgents:
             if not self.isolation.sealed:
                 kill_descendants(variables[_TOKEN])
             with suppress(Exception):
-                await asyncio.wait_for(exchange, 5)
+                printed = await asyncio.wait_for(exchange, 5)
+                session.exchange.printed = "\n".join(
+                    _printed_text(each) for each in printed if each
+                )
             # Pipes that another process holds would outlive the loop.
             process._transport.close()  # pyright: ignore
         if process.returncode:

@@ -15,6 +15,7 @@ PAGES = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
 
 def docs(page: str | None = None, as_json: bool = False) -> None:
     """Print a page of the documentation, e.g. glossary; without a name, list the pages."""
+    from agrotools.cli.docs_reference import with_references
     from agrotools.core import UsageError
 
     files = {file.stem: file for file in sorted(PAGES.glob("*.md"))}
@@ -27,7 +28,7 @@ def docs(page: str | None = None, as_json: bool = False) -> None:
         close = get_close_matches(name, files, n=3)
         hint = f"e.g. {', '.join(close)}" if close else "agrotools docs lists all pages"
         raise UsageError(f"there is no page {page!r}", hint=hint)
-    text = files[name].read_text(encoding="utf-8")
+    text = with_references(files[name].read_text(encoding="utf-8"))
     if as_json:
         print_json({"page": name, "title": _title(text), "text": text})
     else:

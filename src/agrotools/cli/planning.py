@@ -196,13 +196,38 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         return [_changed(typed, "--model", "-m", "--out", "--name", add=add)]
     if config.benchmark.quick:
         has_mode = any(each.partition("=")[0] == "--mode" for each in typed)
-        add = [] if has_mode else ["--mode", "end-to-end"]
-        whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
+        add = [] if has_mode else ["--mode", config.run.mode]
+        whole = _whole_benchmark_text(runs, benchmark, config.model.price)
         file = ", without quick in the configuration file" if "--quick" not in typed else ""
         return [
             f"{_changed(typed, '--out', '--limit', flags=['--quick'], add=add)}  # {whole}{file}"
         ]
     return [command_line("score", *runs, "--details")]
+
+
+def _whole_benchmark_text(runs: Sequence[Path], benchmark: "Benchmark", price: str | None) -> str:
+    """Return how many questions the modes of quick runs ask in the whole benchmark, and how to learn what that costs.
+
+    ``price``: that of ``--price``; None for the table of prices.
+    """
+    from agrotools.models.prices import price_of
+    from agrotools.runner.plan import work_items
+    from agrotools.runner.policies import run_protocol
+    from agrotools.runner.store import read_manifest
+
+    manifests = [read_manifest(run) for run in runs]
+    n_asked = 0
+    has_price = False
+    for each in manifests:
+        single_shot = run_protocol(each.protocol).single_shot
+        items = work_items(benchmark.samples, each.modes, 1, single_shot=single_shot)
+        n_asked = max(n_asked, len(items.sample_ids()))
+        # A dry run estimates the cost of models at an endpoint, not of agents, whose requests are not known.
+        if each.base_url and price_of(each.base_url, each.model, price):
+            has_price = True
+    modes = f" in {' and '.join(manifests[0].modes)}" if n_asked < len(benchmark.samples) else ""
+    cost = "; --dry-run shows its cost" if has_price else ""
+    return f"the whole benchmark, {count_text(n_asked, 'question')}{modes}{cost}"
 
 
 def _merge_command(run: Path) -> str:

@@ -46,7 +46,7 @@ from agrotools.runner.policies import (
 )
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_settings import RunSettings
-from agrotools.runner.store import RunStore
+from agrotools.runner.store import AGENT_LOG, RunStore
 
 if TYPE_CHECKING:
     from agrotools.calling.services.vision_endpoint import VisionEndpoint
@@ -171,6 +171,8 @@ def execute_plan(
                 _store_usage(store, stats, usage_before)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
+            if store.has_printed:
+                bar.note(f"what the agent printed, by sample: {folder / AGENT_LOG}")
         return Evaluation(folder, n_reused=n_finished)
 
 

@@ -210,6 +210,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     finally:
         if policy is not None and is_external(policy):
             await policy.end_sample()
+            if policy.printed:
+                context.store.add_printed((item.mode, sample.id, item.epoch), policy.printed)
     usage = policy.usage if policy is not None and is_external(policy) else None
     if usage is not None:
         add_requests(usage.requests)

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agrotools.core import RunStoreError
+from agrotools.core.errors import NoRunError
 from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE, remedy, temporary_sibling
 from agrotools.runner.repeated_calls import REPEATED_CALLS_FILE
 from agrotools.runner.rescore import EARLY_FILE, JUDGEMENTS_FILE, RUBRICS_PREFIX
@@ -59,7 +60,8 @@ def opened_run(path: Path) -> Generator[Path]:
     """Yield the folder of a run: ``path`` itself, or the content of a file of :func:`save_run` for this while.
 
     Raises:
-        RunStoreError: the file cannot be read, or holds no run.
+        NoRunError: there is no such file, or it holds no run.
+        RunStoreError: the file cannot be read.
     """
     if not is_saved_run(path):
         yield path
@@ -81,8 +83,8 @@ def _unpack(file: Path, folder: Path) -> None:
                 if name in _KEPT or is_rubrics:
                     (folder / name).write_bytes(archive.read(name))
     except FileNotFoundError as error:
-        raise RunStoreError(f"there is no file {file}", hint=hint) from error
+        raise NoRunError(f"there is no file {file}", hint=hint) from error
     except _UNREADABLE as error:
         raise RunStoreError(f"{file} cannot be read: {error}", hint=hint) from error
     if not (folder / MANIFEST_FILE).is_file():
-        raise RunStoreError(f"{file} holds no run", hint=hint)
+        raise NoRunError(f"{file} holds no run", hint=hint)

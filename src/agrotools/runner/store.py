@@ -42,9 +42,11 @@ from agrotools.runner.manifest import (
     sum_usage,
 )
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, recover
+from agrotools.runner.records import RECORDS_FILE, Key, recover
 
 LOCK_FILE = ".lock"
+AGENT_LOG = "agent.log"
+"""What a Python function or a program that is evaluated as an agent printed, by sample."""
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
@@ -78,6 +80,8 @@ class RunStore:
                 self.failed = self.opened_with.failed
                 self.has_finished = self.opened_with.n_finished > 0
                 """True if the run has a record that is not invalid."""
+                self.has_printed = False
+                """True if an agent has printed something since the run was opened."""
                 self.notes = [*notes, *repairs]
                 if (artifacts := folder / _ARTIFACTS).is_symlink():
                     raise RunStoreError(
@@ -114,6 +118,14 @@ class RunStore:
         with self._writing():
             _write_manifest(self.folder, self.manifest)
         return True
+
+    def add_printed(self, key: Key, text: str) -> None:
+        """Add what an agent printed on a sample to its log, below a line that names the sample."""
+        mode, sample_id, epoch = key
+        entry = f"== {sample_id}, {mode}, epoch {epoch}\n{text}\n\n"
+        with self._writing(), (self.folder / AGENT_LOG).open("ab") as log:
+            log.write(entry.encode(errors="replace"))
+        self.has_printed = True
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
         """Write one record, preceded by the requests that were sent to a model for it; both are synced within a second.

@@ -422,15 +422,28 @@ def _suspicions(part: ModeSummary) -> Iterator[str]:
         if _is_reported(missing.samples, part):
             yield missing_backend_text(missing, _share_of_records(missing.samples, part))
     if _is_reported(counts.unread_calls, part):
-        yield (
-            f"{_share_of_records(counts.unread_calls, part)}: the server does not parse this model's calls. "
-            "Try --protocol react, or with vLLM --enable-auto-tool-choice --tool-call-parser NAME."
-        )
+        yield _unread_calls_text(counts, _share_of_records(counts.unread_calls, part))
     if _is_reported(counts.ran_on, part):
         yield (
             f"in {_share_of_records(counts.ran_on, part)} the model plays further turns behind its own, which are cut "
             "off: the server does not stop. Check its chat template and stop tokens."
         )
+
+
+def _unread_calls_text(counts: Counts, samples: str) -> str:
+    """Return that a number of samples in words have calls that are not read, and what to do about it.
+
+    Only if no call at all was read, the server is to blame: calls that were read show that it passes some on.
+    """
+    if not counts.tool_calls:
+        return (
+            f"{samples}: the server does not parse this model's calls. "
+            "Try --protocol react, or with vLLM --enable-auto-tool-choice --tool-call-parser NAME."
+        )
+    return (
+        f"{samples} have a call in a form that is not read; other calls were read. "
+        "Look at one with agrotools explain. --protocol react or another call parser of the server may help."
+    )
 
 
 def missing_backend_text(missing: MissingBackend, samples: str) -> str:

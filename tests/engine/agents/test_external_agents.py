@@ -423,6 +423,74 @@ def test_faults_of_an_agent_are_told_apart(
     assert record_of("calls_at_once").trajectory.steps[-1].text == "[1, 2, 3, 4, 5]"
 
 
+PRINTING = """
+import sys
+import time
+
+def solve(task, form=None):
+    if form:
+        print("asked for the form", file=sys.stderr)
+        return "mean_yield: 1"
+    field = task.query.partition("field ")[2][0]
+    print(f"question on field {field}", end="")
+    if field == "2":
+        for number in range(3000):
+            print(f"line {number}")
+        raise ValueError("after many lines")
+    if field == "3":
+        time.sleep(60)
+    print()
+    return "1"
+"""
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_an_agent_prints_is_kept_by_sample(
+    tmp_path: Path,
+    folder: Path,
+    agent_module: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    sealed: bool,
+):
+    if not sealed:
+        monkeypatch.setattr("agrotools.sandbox.agents.is_available", lambda: False)
+    name = agent_module(PRINTING)
+    progress, out = io.StringIO(), tmp_path / "run"
+    at.evaluate(
+        folder,
+        f"python:{name}:solve",
+        mode="end-to-end",
+        out=out,
+        progress=progress,
+        timeout_s=2,
+    )
+    log = (out / "agent.log").read_text()
+    assert f"what the agent printed, by sample: {out / 'agent.log'}" in progress.getvalue()
+    entries = dict(part.split("\n", 1) for part in log.removeprefix("== ").split("\n\n== "))
+    assert entries.keys() == {f"tiny-{n}, end-to-end, epoch 0" for n in (1, 2, 3)}
+    answered, raised, slept = (entries[f"tiny-{n}, end-to-end, epoch 0"] for n in (1, 2, 3))
+    assert answered.splitlines() == ["question on field 1", "asked for the form"]
+    assert raised.startswith("[the last 20,000 bytes]\n")
+    assert "line 2999\nTraceback" in raised
+    assert "ValueError: after many lines" in raised
+    assert len(raised) < 21_000
+    assert slept.strip() == "question on field 3"
+
+
+def test_what_a_program_prints_is_kept_by_sample(
+    tmp_path: Path, folder: Path, agent_module: Callable[..., str]
+):
+    agent_module(
+        "import sys; print('a remark', file=sys.stderr); print('mean_yield: 2')", "program"
+    )
+    out = tmp_path / "run"
+    run = evaluated(folder, f"mcp:{sys.executable} program.py", out, limit=1)
+    log = (out / "agent.log").read_text()
+    assert (
+        log == f"== {run.samples()[0].sample.id}, end-to-end, epoch 0\nmean_yield: 2\na remark\n\n"
+    )
+
+
 RAW = """
 import itertools, json, os, threading, time
 

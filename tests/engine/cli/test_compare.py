@@ -249,17 +249,18 @@ def test_what_cannot_be_saved_or_is_no_saved_run_is_refused(runs, tmp_path):
     middle = len(content) // 2
     content[middle : middle + 50] = bytes(50)
     damaged.write_bytes(content)
-    for arguments, said in (
-        ([good], "there is no older version to test against"),
-        ([good, "--against", damaged], "cannot be read"),
-        ([good, "--save", tmp_path / "release.json"], "has to end in .zip"),
-        ([table, "--save", tmp_path / "release.zip"], "is no run folder"),
-        ([good, "--against", tmp_path / "none.zip"], "there is no file"),
-        ([good, "--against", broken], "cannot be read"),
-        ([good, "--against", other], "holds no run"),
+    for arguments, said, code in (
+        ([good], "there is no older version to test against", 2),
+        ([good, "--against", damaged], "cannot be read", 3),
+        ([good, "--save", tmp_path / "release.json"], "has to end in .zip", 2),
+        ([table, "--save", tmp_path / "release.zip"], "is no run folder", 2),
+        ([good, "--against", tmp_path / "none.zip"], "there is no file", 2),
+        ([tmp_path / "none.zip", "--against", good], "there is no file", 2),
+        ([good, "--against", broken], "cannot be read", 3),
+        ([good, "--against", other], "holds no run", 2),
     ):
         done = run_command("gate", *arguments)
-        assert (done.returncode != 0, said in done.stderr) == (True, True), done.stderr
+        assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     assert not (tmp_path.parent / "manifest.json").exists()
 
 

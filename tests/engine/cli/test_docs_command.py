@@ -34,6 +34,25 @@ def test_json_holds_the_page_or_the_titles():
     assert {"page": "glossary", "title": "Glossary"} in titles
 
 
+def test_a_page_shows_signatures_and_docstrings_of_the_names_that_it_refers_to() -> None:
+    written = (PAGES / "api.md").read_text(encoding="utf-8")
+    names = re.findall(r"^::: (\S+)$", written, re.MULTILINE)
+    assert "agrotools.loading.load_benchmark" in names
+    shown = RUN.invoke(app, ["docs", "api"]).stdout
+    assert ":::" not in shown
+    assert re.findall(r"^### (\S+)$", shown, re.MULTILINE) == names
+    assert "\ndef compare(*runs: str | Path | Run) -> Comparison:\n" in shown
+    assert '    """Load a benchmark by its name or from its folder.\n' in shown
+    run = shown.partition("class Run(path: str | Path, *, stopped: str | None = None):\n")[2]
+    assert run.startswith('    """A run folder with its scores, records and report.')
+    assert "\n    @property\n    def scores(self) -> Scores:\n" in run
+    assert "    answer: tuple[Slot, ...],\n" in shown, "without the checks of its value"
+    for stub in re.findall(r"^```python\n(def .*?)^```$", shown, re.MULTILINE | re.DOTALL):
+        ast.parse(stub)
+    page = json.loads(RUN.invoke(app, ["docs", "api", "--json"]).stdout)
+    assert page["text"].strip() == shown.strip()
+
+
 def test_an_unknown_page_is_refused_with_a_similar_one():
     with pytest.raises(UsageError) as refused:
         RUN.invoke(app, ["docs", "glosary"], catch_exceptions=False)

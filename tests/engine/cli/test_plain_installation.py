@@ -53,6 +53,14 @@ def test_recorded_tools_are_evaluated_scored_compared_and_shown(folder: Path):
     assert '"plot"' in (folder / "oracle" / "records.jsonl").read_text(encoding="utf-8")
 
 
+def test_the_api_page_names_the_command_where_it_lacks_libraries(folder: Path):
+    (done,) = run_plain([("docs", "api")], folder)
+    assert done.code == 0
+    assert "def evaluate(" in done.out
+    install = f"To see it here: `{install_command('tools')}`"
+    assert f"### agrotools_build.env.Env\n\n{install}\n" in done.out
+
+
 def test_a_run_that_needs_the_libraries_stops_before_its_first_request(folder: Path):
     charts = write_folder(folder / "charts")
     raster = chart_sample(folder / "rasters")

@@ -13,13 +13,16 @@ import typer
 from agrotools.cli import planning
 from agrotools.cli.planning import next_commands
 from agrotools.cli.results import Evaluated
-from agrotools.core import BudgetReached, UsageError
+from agrotools.core import BudgetReached, Mode, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import CostEstimate
 from agrotools.runner.evaluate import evaluate
+from agrotools.runner.manifest import manifest_json
 from agrotools.scoring.summary import ModeSummary, Summary
 from support.command import run_command
+from support.plain_sample import plain_sample
+from support.runs import manifest
 from support.text_benchmark import write_text_benchmark
 
 MODEL = (
@@ -51,19 +54,58 @@ MODEL = (
         (
             MODEL,
             "m1",
-            {"quick": True},
+            {"quick": True, "mode": "end-to-end"},
             MODEL.replace(" --quick", "") + " --mode end-to-end  # the whole benchmark, 5 que",
         ),
     ],
 )
 def test_the_next_command_is_the_users_own(
-    typed: str, model: str, config: dict[str, Any], command: str
+    tmp_path: Path, typed: str, model: str, config: dict[str, Any], command: str
 ) -> None:
-    benchmark: Any = SimpleNamespace(samples=[0] * 5, header=SimpleNamespace(quick=("s1",)))
-    evaluated = Evaluated(EvalConfig.of(model=model, **config), benchmark, typed=shlex.split(typed))
-    assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(
+    evaluated = Evaluated(
+        EvalConfig.of(model=model, **config), five_questions(), typed=shlex.split(typed)
+    )
+    run = write_manifest(tmp_path, model=model, modes=("end-to-end",))
+    assert next_commands(Summary(model=model), [run], evaluated)[0].startswith(
         f"agrotools eval {command}"
     )
+
+
+def five_questions() -> Any:
+    """A benchmark of which three questions can be asked without tools."""
+    samples = [plain_sample(f"s{n}", no_tool_eligible=n < 3) for n in range(5)]
+    return SimpleNamespace(samples=samples, header=SimpleNamespace(quick=("s1",)))
+
+
+def write_manifest(folder: Path, **fields: Any) -> Path:
+    (folder / "manifest.json").write_bytes(manifest_json(manifest(**fields)))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "modes", "base_url", "price", "remark"),
+    [
+        ("m1", ("no-tool",), "http://127.0.0.1", None, "3 questions in no-tool; --dry-run shows"),
+        ("m1", ("no-tool", "end-to-end"), "https://a.example", "1/2", "5 questions; --dry-run sh"),
+        ("m1", ("end-to-end",), "https://a.example", None, "5 questions"),
+        ("python:agent:solve", ("no-tool",), None, None, "3 questions in no-tool"),
+    ],
+)
+def test_the_whole_benchmark_has_the_questions_of_its_modes_and_a_cost_that_a_dry_run_shows(
+    tmp_path: Path,
+    model: str,
+    modes: tuple[Mode, ...],
+    base_url: str | None,
+    price: str | None,
+    remark: str,
+) -> None:
+    run = write_manifest(tmp_path, model=model, modes=modes, base_url=base_url)
+    config = EvalConfig.of(model=model, quick=True, price=price)
+    evaluated = Evaluated(config, five_questions(), typed=["embedded", "--quick", "-m", model])
+    (command,) = next_commands(Summary(model=model), [run], evaluated)
+    _, _, shown = command.partition("# the whole benchmark, ")
+    assert shown.startswith(remark)
+    assert ("--dry-run" in shown) == ("--dry-run" in remark)
 
 
 def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_suggested() -> None:

@@ -88,6 +88,14 @@ def test_calls_that_no_parser_reads_are_reported() -> None:
     assert line.startswith("end-to-end: 6 of 100 samples (6.0 %): the server does not parse")
     assert "--tool-call-parser" in line
     assert "--protocol react" in line
+    call = ToolCall(tool="calculate", arguments={"expression": "1 + 2"})
+    called = Step(turn=0, kind="call", call=call, observation=SEEN)
+    plain = Trajectory(steps=(called,), termination="answered")
+    (line,) = found(6)
+    assert line.startswith("end-to-end: 6 of 100 samples (6.0 %) have a call in a form that is not")
+    assert "other calls were read" in line
+    assert "agrotools explain" in line
+    assert "server does not parse" not in line
     unread = Unparseable(text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('.")
     counts = EventCounts()
     counts.add(
