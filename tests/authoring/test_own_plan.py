@@ -618,3 +618,10 @@ def test_a_photo_without_a_question_has_one_reason(value, others, pairs, reached
     plan = Plan(name="x", images_column="photo", samples=10, pairs=pairs, columns=(column,))
     reason, _ = _why_unused(value, others, plan, "s", reached)
     assert says in reason
+
+
+def test_no_tolerance_is_proposed_for_a_value_of_0():
+    column = Column(column="s", ask="severity", unit="%")
+    plan = Plan(name="x", images_column="photo", samples=10, columns=(column,))
+    assert "abs_tol" in _why_unused(0.4, (), plan, "s", 0)[1]
+    assert "abs_tol" not in _why_unused(0.0, (), plan, "s", 0)[1]

@@ -66,7 +66,7 @@ _MOST_FAULT_LINES = 10
 _STRANGERS = "strangers"
 """Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
 _LEAST_LOST = 0.5
-"""Points of a part that are shown: fewer are 0 without digits."""
+"""Points from which a part is shown; ``attribute`` shows all parts."""
 _DRAWN = "The pictures are drawn: scores say nothing about real fields."
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 """Space in a command at which no line ends: a space once the lines are made."""
@@ -305,14 +305,13 @@ def _lost_text(name: str, lost: Attribution) -> str:
     worst_tools = sorted(by_tool, key=lambda tool: -by_tool[tool])[:_MOST_PLACES]
 
     texts: list[str] = []
-    for value, part in sorted(((value, part) for part, value in by_part.items()), reverse=True):
-        if value >= _LEAST_LOST:
+    for part in sorted(by_part, key=lambda part: -by_part[part]):
+        if by_part[part] >= _LEAST_LOST:
             tools = f" ({', '.join(worst_tools)})" if part == TOOL else ""
-            texts.append(f"{CAUSES[part].label} {value:.0f}{tools}")
+            texts.append(f"{CAUSES[part].label} {by_part[part]:.1f}{tools}")
     if not texts:
         return ""
-    points = count_text(round(sum(by_part.values())), "point")
-    told = f"Where {name} lost {points}: {', '.join(texts)}."
+    told = f"Where {name} lost {sum(by_part.values()):.1f} points: {', '.join(texts)}."
     if lost.unknown_results:
         # Without the results of these calls, no tool is blamed for what it would have returned.
         calls = count_text(lost.unknown_results, "more call")

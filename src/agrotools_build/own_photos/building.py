@@ -334,7 +334,13 @@ def _why_unused(
         near = difference_text(f"{tolerance:g}", measure.unit)
         # With more questions, a small number may still be asked about beside a limit.
         if abs(number) <= tolerance and not reached:
-            return f"the value is within {near} of 0, so an answer of 0 would be right", smaller
+            # No tolerance brings a value of exactly 0 in.
+            hint = smaller if number else "--set pairs=true adds other questions"
+            return (
+                f"the value is within {near} of 0, so an answer of 0 would be right, and no further question beside a "
+                "limit can be asked",
+                hint,
+            )
         twice = 2 * tolerance
         numbers = [each for each in map(_number, others) if each is not None]
         if plan.pairs and any(abs(number - each) <= tolerance for each in numbers):
