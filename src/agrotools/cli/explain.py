@@ -79,11 +79,15 @@ def explain(
 
 
 class _ScoredRecord(NamedTuple):
-    """A record with its score rows and the points that it lost by cause."""
+    """A record with its score rows and the points that it lost by cause.
+
+    ``is_estimate``: the split would need results of calls that nobody has made.
+    """
 
     record: "Record"
     scores: "list[Score]"
     shares: "Shares"
+    is_estimate: bool = False
 
 
 def _no_run_folder(run: Path) -> "UsageError":
@@ -117,14 +121,17 @@ def _score_records(
     """Yield records with their scores, one by one: a run may be larger than the memory."""
     from agrotools.runner.repeated_calls import read_repeated_calls
     from agrotools.runner.rescore import rows_of
-    from agrotools.scoring.lost_points import lost_shares
+    from agrotools.scoring.lost_points import CountedResults, lost_shares
 
     repeated = read_repeated_calls(run)
     for record in records:
         scores = judges.joined(record, rows_of(record, index))
-        has_loss = record.invalid is None and record.actions is None
-        shares = lost_shares(record, scores, repeated.of(record)) if has_loss else {}
-        yield _ScoredRecord(record, scores, shares)
+        if record.invalid is not None or record.actions is not None:
+            yield _ScoredRecord(record, scores, {})
+            continue
+        find_result = CountedResults(repeated.of(record))
+        shares = lost_shares(record, scores, find_result)
+        yield _ScoredRecord(record, scores, shares, is_estimate=find_result.n_unknown > 0)
 
 
 def _record_json(run: Path, scored: _ScoredRecord) -> dict[str, Any]:
@@ -148,6 +155,9 @@ def _print_record(
     record, scores = scored.record, scored.scores
     parts = explanation(record, scores, judges.of(record), details=details, shares=scored.shares)
     print_parts(parts)
+    if scored.is_estimate:
+        command = command_line("attribute", run)
+        typer.echo(f"the lost points are an estimate until {command} makes the calls that it needs")
     _print_twin(run, index, record, scores)
 
 

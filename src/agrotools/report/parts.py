@@ -26,7 +26,14 @@ from agrotools.report.layout import (
     value_cell,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.scoring.attribution import Attribution, Split, part_label, part_meaning
+from agrotools.scoring.attribution import (
+    CAUSES,
+    Attribution,
+    Split,
+    cause_of,
+    ordered_parts,
+    part_label,
+)
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import Estimate
@@ -345,21 +352,21 @@ def attribution_tables(attribution: Attribution, notes: Sequence[str] = ()) -> l
     split = attribution.run
     title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
     parts = sorted(split.parts, key=lambda part: -split.parts[part])
-    table = new_table(
-        title,
-        ["points", "95 % interval", TableColumn(kind="id"), TableColumn(("meaning",), "words")],
-    )
+    table = new_table(title, ["points", "95 % interval", TableColumn(kind="id")])
     rows = [
-        ("score", split.score, "of the run"),
-        *((part, split.parts[part], part_meaning(part)) for part in parts),
-        ("gap", split.gap, "100 minus score"),
+        ("score", split.score),
+        *((part, split.parts[part]) for part in parts),
+        ("gap", split.gap),
     ]
-    for name, points, meaning in rows:
+    for name, points in rows:
         interval = interval_text(split.intervals.get(name), _one_digit) or DASH
         style = "green" if name == "score" else "red"
         bar = TableCell(("█" * round(_BAR_CELLS * points / 100),), style)
         label = part_label(name) if name in split.parts else name
-        table.add_row(label, _one_digit(points), interval, bar, meaning, ruled=name == "gap")
+        table.add_row(label, _one_digit(points), interval, bar, ruled=name == "gap")
+    causes = dict.fromkeys(cause_of(part) for part in ordered_parts(parts))
+    table.notes += [f"{CAUSES[cause].label}: {CAUSES[cause].meaning}" for cause in causes]
+    table.notes.append("gap: 100 minus score")
     tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
     return [table, *tasks, *paragraph(notes, "dim")]
 

@@ -63,6 +63,8 @@ _MOST_PLACES = 2
 """Most models whose place on the ladder, and whose lost points, are told; and most tools that are named for these."""
 _MOST_FAULT_LINES = 10
 """Most lines of warnings."""
+_MOST_LINES_OF_FAULT = 3
+"""Most lines of one warning: its remedy stands at its end."""
 _STRANGERS = "strangers"
 """Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
 _LEAST_LOST = 0.5
@@ -204,10 +206,11 @@ def _all_faults(shown: Screen, ladder: Sequence[Rung]) -> list[str]:
 
 
 def _fault_lines(faults: Sequence[str], width: int, room: int) -> list[Text]:
-    """Return as many faults as fit in ``room`` lines, each in at most two, and the number of the others."""
+    """Return as many faults as fit in ``room`` lines, and the number of the others."""
     lines: list[Text] = []
     for at, fault in enumerate(faults):
-        wrapped = _wrapped(harmless(fault).replace("\n", "; "), width, "bold yellow", most=2)
+        text = harmless(fault).replace("\n", "; ")
+        wrapped = _wrapped(text, width, "bold yellow", most=_MOST_LINES_OF_FAULT)
         n_left = len(faults) - at
         # All but the last fault leave a line for the number of the others.
         most_lines = room - 1 if n_left > 1 else room

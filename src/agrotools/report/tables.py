@@ -517,12 +517,24 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
             if part.invalid.n
         ]
     own = [summary for summary in summaries if summary.protocol != PREDICTIONS]
-    if any(part.invalid.n for summary in own for part in summary.modes.values()):
-        lines.append(
-            "Run the same agrotools eval command again to retry invalid samples, if necessary with a smaller "
-            "--concurrency or a larger --timeout."
-        )
+    reasons = [
+        reason
+        for summary in own
+        for part in summary.modes.values()
+        for reason in part.invalid.reasons
+    ]
+    if reasons:
+        # A reason with a hint of its own ends with it in brackets.
+        has_hints = all(reason.endswith(")") for reason in reasons)
+        how = "if necessary with a smaller --concurrency or a larger --timeout"
+        if has_hints:
+            how = "after the change that its reason names"
+        lines.append(f"Run the same agrotools eval command again to retry invalid samples, {how}.")
     return lines
+
+
+_LONGEST_REASON = 240
+"""Characters of a reason that are shown: with its hint, which stands at its end."""
 
 
 def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
@@ -532,7 +544,7 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
         if metric_score.bounds is not None and metric in (*OUTCOME, *PROCESS)
     ]
     reasons = ", ".join(
-        f"{shortened(reason, 120)} ({n})" for reason, n in part.invalid.reasons.items()
+        f"{shortened(reason, _LONGEST_REASON)} ({n})" for reason, n in part.invalid.reasons.items()
     )
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "

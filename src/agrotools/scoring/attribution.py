@@ -47,7 +47,7 @@ CAUSES = {
     FAULT: Cause("injected faults", "--faults put an error into a call"),
     TOOL: Cause(
         "tool errors",
-        "a tool gave no result (see its step), or another one than the truth; then either may be wrong",
+        "no result, or another one than the truth (either may be wrong), also of a call that was not made",
     ),
     READING: Cause(
         "misread results", "results right, answer wrong, or the answerable twin refused"

@@ -303,10 +303,12 @@ def _flips(
         if abs(mine - other) <= ROUNDING:
             continue
         worse, better = (second.lost, first.lost) if mine > other else (first.lost, second.lost)
-        losses: dict[str, float] = {}
-        if worse and metric == FAS:
-            losses = worse.beside(mode, name, min(mine, other), better)
-        cause = largest_part(losses)
+        cause = ""
+        if worse and better and metric == FAS:
+            # What both runs lose alike is no cause of the difference.
+            lost = worse.beside(mode, name, min(mine, other), better)
+            by_better = better.beside(mode, name, max(mine, other), worse)
+            cause = largest_part({part: lost[part] - by_better.get(part, 0.0) for part in lost})
         flips.append(Flip(sample=name, first=mine, second=other, cause=cause))
     flips.sort(key=lambda flip: (-abs(flip.first - flip.second), flip.sample))
     up, down = (

@@ -52,6 +52,19 @@ def no_result(_call: ToolCall) -> Observation | None:
     return None
 
 
+class CountedResults:
+    """Results of calls that a run did not make, with the number of those that are not known."""
+
+    def __init__(self, find_result: FindResult) -> None:
+        self._find_result = find_result
+        self.n_unknown = 0
+
+    def __call__(self, call: ToolCall) -> Observation | None:
+        observation = self._find_result(call)
+        self.n_unknown += observation is None
+        return observation
+
+
 def lost_shares(
     record: Record, rows: Sequence[Score], find_result: FindResult = no_result
 ) -> Shares:
@@ -161,14 +174,10 @@ class LostPoints:
             calls = [each.model_dump(include={"call", "observation"}) for each in made.calls]
             seen = hash(json.dumps(calls, sort_keys=True)) if made.answer is not None else 0
             self._calls[place].add(seen)
-        find_result = self._find_result_for(record) if self._find_result_for else no_result
-
-        def found(call: ToolCall) -> Observation | None:
-            observation = find_result(call)
-            self._unknown[record.mode] += observation is None
-            return observation
-
-        shares = lost_shares(record, rows, found)
+        known = self._find_result_for(record) if self._find_result_for else no_result
+        find_result = CountedResults(known)
+        shares = lost_shares(record, rows, find_result)
+        self._unknown[record.mode] += find_result.n_unknown
         if shares:
             self._of_record[record.key] = shares
         self._epochs_of_sample[place].add(record.epoch)

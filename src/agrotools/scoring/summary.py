@@ -437,7 +437,7 @@ TABLE_MODE: Final = "table"
 class Flip(FrozenModel):
     """Sample that two runs score differently; the scores are means over epochs, in [-1, 1].
 
-    ``cause`` is the main cause of the points that the run with the lower score lost
+    ``cause`` is the cause by which the run with the lower score lost most more than the other one
     (:data:`agrotools.scoring.attribution.CAUSES`), ``reason`` that score in one line; both may be empty.
     """
 

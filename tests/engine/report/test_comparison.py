@@ -171,6 +171,16 @@ def test_flips_name_samples_and_causes_add_up():
     )
 
 
+def test_the_cause_of_a_changed_sample_is_what_the_runs_lost_differently():
+    """Both lack a call in one epoch; in the other one, the first run alone gives an answer that cannot be read."""
+    both = call("2*3"), call("6 + 1", observation=Observation(result={"value": 7.0}))
+    without_calls = end_to_end(made_sample(), answer="rows: 9", epoch=1)
+    unread = end_to_end(made_sample(), *both, answer="rows: maybe")
+    right = end_to_end(made_sample(), *both, answer="rows: 7")
+    found = compare([unread, without_calls], [right, without_calls])
+    assert [flip.cause for flip in found.flips["end-to-end"].up] == ["form"]
+
+
 def test_a_cause_of_all_lost_points_has_the_interval_of_the_score():
     found = compare(records([1] * 20), records([1, 0, 1, 1] * 5))
     ((cause, lost),) = found.by_cause["end-to-end"].items()
