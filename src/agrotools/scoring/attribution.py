@@ -47,7 +47,7 @@ CAUSES = {
     FAULT: Cause("injected faults", "--faults put an error into a call"),
     TOOL: Cause(
         "tool errors",
-        "no result, or another one than the truth (either may be wrong), also of a call that was not made",
+        "a result is missing or differs from the truth, even of a call that was not made; either may be wrong",
     ),
     READING: Cause(
         "misread results", "results right, answer wrong, or the answerable twin refused"

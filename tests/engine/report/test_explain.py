@@ -348,7 +348,7 @@ def test_the_lost_points_of_a_sample_are_shown_by_part():
     shares = {"tool:calculate": Fraction(1, 4), "planning": Fraction(1, 2)}
     text = rendered(explain(record, scores, shares=shares), 100)
     assert text.index("wrong plan 50.0 points") < text.index("tool errors (calculate) 25.0")
-    assert "tool errors (calculate) 25.0 points: no result, or another" in text
+    assert "tool errors (calculate) 25.0 points: a result is missing" in text
 
 
 def test_a_point_that_the_twin_alone_lost_is_put_down_to_the_twin():
