@@ -380,7 +380,7 @@ def adjusted_lines(differences: Iterable[Estimate]) -> list[str]:
     if n == 0:
         return []
     return [
-        f"p: adjusted by Holm's method for all differences in this table ({n}). Coloured and starred below 0.05. "
+        f"p: adjusted by Holm's method for all differences in this table ({n}). A star: p below 0.05. "
         "The 95 % intervals are not adjusted."
     ]
 

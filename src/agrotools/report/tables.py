@@ -11,6 +11,7 @@ from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_ta
 from agrotools.report.layout import (
     DASH,
     DRAWN_NOTE,
+    FEW,
     PRIVILEGED_NOTE,
     UNSEALED_NOTE,
     Notes,
@@ -295,9 +296,9 @@ def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
 def _variant_names(
     metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]
 ) -> dict[str, str]:
-    """Return the names of the variants printed below metrics, by id: ``strict below ToolAcc``."""
+    """Return the names of the variants printed with metrics, by id: ``strict in column ToolAcc``."""
     return {
-        variant: f"{word} below {METRICS[metric].label}"
+        variant: f"{word} in column {METRICS[metric].label}"
         for metric in metrics
         for summary in summaries
         for word, variant in _shown_variants(metric, setting, summary)
@@ -478,8 +479,9 @@ def _gain_cells(summary: Summary, metrics: Sequence[str], notes: Notes) -> Itera
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return the notes to the tables: units, excluded samples and invalid records."""
     lines = [
-        "Values in percent with 95 % intervals below, over clusters of samples that share a file "
-        f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters), grey in parts under 5."
+        "Values in percent with their 95 % intervals over clusters of samples that share a file "
+        f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters); parts under {FEW} are grey on a "
+        "screen."
     ]
     lines += open_text_notes(summaries)
     without_tools = (s for s in summaries if "no-tool" in s.modes and not judge_alone_scores(s))
