@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -244,7 +243,7 @@ def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
         name = f"{each['id']}, {each['mode']}" if has_several_modes else each["id"]
         score = DASH if each["score"] is None else percent(each["score"])
         cause = part_label(each["cause"]) if each["cause"] else ""
-        table.add_row(name, score, cause, shorten(each["error"], 60))
+        table.add_row(name, score, cause, each["error"])
     print_parts([table])
     if len(records) > _LISTED:
         typer.echo(f"and {len(records) - _LISTED} more (--json lists all)")

@@ -313,7 +313,10 @@ _CAUSES = {
         "did not give all values of the answer form",
         "look at one: agrotools explain RUN marks them as no_form",
     ),
-    "max_steps": ("did not answer within --max-steps turns", "try a larger --max-steps"),
+    "max_steps": (
+        "did not answer within --max-steps turns",
+        "try a larger --max-steps (in Inspect -T max_steps=N)",
+    ),
     INVALID: (
         INVALID_TEXT,
         "run the same command again, if necessary with a smaller --concurrency or a larger --timeout",
