@@ -299,6 +299,7 @@ def _fault_of(run: Run, outcome: Outcome) -> str:
                 "read",
                 "wrong",
                 "unparseable",
+                "no_form",
                 "length",
                 "max_steps",
                 "invalid",

@@ -30,10 +30,10 @@ class Played(NamedTuple):
 
 
 def scripted_episodes() -> dict[str, Episode]:
-    """Episodes by what happens in them: of the first two rows, and of one whose answer has several parts."""
-    rows = env_rows("train", N_ROWS)
+    """Episodes by what happens in them: of two rows with an answer, and of one whose answer has several parts."""
+    rows = [row for row in env_rows("train", N_ROWS) if n_scored_parts(row)]
     first, second = rows[:2]
-    of_parts = next(row for row in rows if "\n" in right_answer(row))
+    of_parts = next(row for row in rows if n_scored_parts(row) > 1)
     one_right, *others = right_answer(of_parts).splitlines()
     half_right = "\n".join([one_right, *(f"{each.partition(':')[0]}: 0" for each in others)])
     words = submit("I looked at the picture.")
@@ -82,6 +82,14 @@ def right_answer(row: dict[str, Any]) -> str:
     assert sample.reference is not None
     results = [step.observation.result for step in reference_history(sample.reference)]
     return format_answer(sample.answer, derived_values(sample.answer, results))
+
+
+def n_scored_parts(row: dict[str, Any]) -> int:
+    """Return how many values of an answer are scored without a judge; 0 where it needs a chart or there is none."""
+    sample = _sample(row)
+    if not sample.answerable or sample.answer_type == "plot":
+        return 0
+    return sum(slot.type != "open_text" for slot in sample.answer)
 
 
 def _sample(row: dict[str, Any]) -> Sample:

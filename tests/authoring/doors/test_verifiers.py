@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agrotools_build import env_rows
 from agrotools_build.env import offered_tools
 from support.env_episodes import N_ROWS, Played, played, scripted_episodes
 from support.scripted_model import ScriptedModel
@@ -36,8 +37,7 @@ def test_the_loader_of_verifiers_finds_the_taskset_and_the_loop_without_a_shell(
 
     taskset = {"id": "agrotools-env", "num_tasks": 2}
     env = vf.load_environment(resolve_env_config({"taskset": taskset}))
-    rows = list(scripted_episodes().values())
-    assert [task.data.id for task in env.taskset] == [rows[0].row["id"], rows[1].row["id"]]
+    assert [task.data.id for task in env.taskset] == [row["id"] for row in env_rows("train", 2)]
     assert harness_class(default_harness_id("agrotools-env")).EXECUTES_CODE is False
 
 
