@@ -28,6 +28,7 @@ RECORD = "agrotools_record"
 MANIFEST = "agrotools_manifest"
 """Key of the manifest in the metadata of a task."""
 SUFFIX = ".eval"
+_JSON = (".json", ".jsonl")
 _OUR_TASKS = "agrotools/"
 
 
@@ -39,7 +40,7 @@ class ImportedLog(NamedTuple):
     invalid: list[str]
 
 
-def read_log(file: Path) -> dict[str, Any]:
+def _read_log(file: Path) -> dict[str, Any]:
     """Return a log of Inspect (``.eval``) as ``inspect log convert --to json`` writes it: ``eval``, ``samples``...
 
     Raises:
@@ -60,15 +61,29 @@ def read_log(file: Path) -> dict[str, Any]:
         ) from error
 
 
-def own_log(file: Path) -> dict[str, Any] | None:
+def read_content(file: Path) -> Any:
+    """Return the content of a log of Inspect or of a file of JSON; None for a table, or if there is no such file.
+
+    Raises:
+        BenchmarkError: it is no JSON.
+        UsageError: it is no log, or inspect_ai is not installed.
+    """
+    if not file.is_file() or file.suffix not in (SUFFIX, *_JSON):
+        return None
+    return _read_log(file) if file.suffix == SUFFIX else read_json(file)
+
+
+def own_log(file: Path, content: Any) -> dict[str, Any] | None:
     """Return a log of one of our tasks of Inspect; None for any other file.
+
+    Args:
+        file: the file.
+        content: what :func:`read_content` returned of it.
 
     Raises:
         UsageError: the log is of one of our tasks, but lacks the records from which a run is made.
     """
-    if file.suffix not in (SUFFIX, ".json") or not file.is_file():
-        return None
-    whole = fields_of(read_log(file) if file.suffix == SUFFIX else read_json(file))
+    whole = fields_of(content)
     task = fields_of(whole.get("eval"))
     if not str(task.get("task")).startswith(_OUR_TASKS) or not is_list(whole.get("samples")):
         return None

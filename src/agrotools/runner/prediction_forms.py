@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, cast
 
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
-from agrotools.loading.values import SUFFIXES, TABLES, read_json, read_rows
-from agrotools.runner.inspect_logs import SUFFIX, read_log
+from agrotools.loading.values import SUFFIXES, TABLES, read_rows
+from agrotools.runner.inspect_logs import SUFFIX
 from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.json_kinds import is_list, is_object, is_text
@@ -57,12 +57,13 @@ class _Form(NamedTuple):
 
 
 def read_prediction_rows(
-    file: Path, ids: Collection[str], items: Collection[str], column: str = ""
+    file: Path, content: Any, ids: Collection[str], items: Collection[str], column: str = ""
 ) -> PredictionRows:
     """Return the rows of a file of predictions.
 
     Args:
         file: the file.
+        content: what :func:`agrotools.runner.inspect_logs.read_content` returned of it.
         ids: ids of the samples, and names of their photos.
         items: names of the values that samples ask for.
         column: column that the user names; a form may drop another one.
@@ -79,7 +80,7 @@ def read_prediction_rows(
     elif file.suffix == ".parquet":
         form = _Form([*read_rows(file)])
     else:
-        form = _read_json_form(file, ids, column)
+        form = _read_json_form(file, content, ids, column)
     if not form.rows or not all(map(is_object, form.rows)):
         lacking = "rows with named fields" if form.rows else "rows"
         raise UsageError(
@@ -96,12 +97,11 @@ def read_prediction_rows(
     return PredictionRows(rows, names, numbers, form.form, form.column, form.left, hidden)
 
 
-def _read_json_form(file: Path, ids: Collection[str], column: str) -> _Form:
-    whole = read_log(file) if file.suffix == SUFFIX else read_json(file)
-    parts = (whole, *fields_of(whole).values())
+def _read_json_form(file: Path, content: Any, ids: Collection[str], column: str) -> _Form:
+    parts = (content, *fields_of(content).values())
     if any(_is_by_id(fields_of(part), ids) for part in parts):
         _check_keys(file, ids)
-    return _json_form(whole, ids, column)
+    return _json_form(content, ids, column)
 
 
 def _check_suffix(file: Path) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -43,15 +43,19 @@ class _OwnColumn(NamedTuple):
 
 
 def with_own_column(
-    table: PredictionRows, benchmark: Benchmark, file: str, choosing: Choosing
+    table: PredictionRows,
+    benchmark: Benchmark,
+    items: Collection[str],
+    file: str,
+    choosing: Choosing,
 ) -> PredictionRows:
     """Return the rows with the column that is scored, if its header is one of the table that the benchmark is made of.
 
     A benchmark from a table with a column ``Severity`` asks for a ``value``; a table of predictions may give it in a
     column ``severity`` or ``predicted_severity``, too. Of several such columns, the user chooses one. Other columns of
-    predictions, and those of the values that samples ask for, precede.
+    predictions, and those of the values that samples ask for (``items``), precede.
     """
-    found = _own_headers(table, benchmark, choosing.chosen)
+    found = _own_headers(table, benchmark, items, choosing.chosen)
     if not found:
         return table
     choices = tuple(
@@ -68,7 +72,7 @@ def with_own_column(
 
 
 def _own_headers(
-    table: PredictionRows, benchmark: Benchmark, chosen: ColumnAnswers
+    table: PredictionRows, benchmark: Benchmark, items: Collection[str], chosen: ColumnAnswers
 ) -> dict[str, _OwnColumn]:
     """Return the headers of a file that are those of the user's table, each with what its samples ask for."""
     own = _own_columns(benchmark)
@@ -77,7 +81,6 @@ def _own_headers(
         for name in table.names
         if (key := next((key for key in _header_keys(name) if key in own), None))
     }
-    items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
     others = {name: plain for name, plain in table.names.items() if name not in found}
     kinds = {column_kind(plain) for plain in others.values()}
     if table.column or kinds & {"prediction", "answer", "transcript"}:

@@ -109,9 +109,9 @@ def match_rows(
     """
     whole = table
     table = _only(table, file, choosing.chosen.only)
-    table = with_own_column(table, benchmark, file, choosing)
-    matches, unmatched = _matches(table, benchmark, file, choosing)
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
+    table = with_own_column(table, benchmark, items, file, choosing)
+    matches, unmatched = _matches(table, benchmark, file, choosing)
     taken = take_columns(table, matches, items, file, choosing)
     by = Counter(match.by for match in matches)
     _say_ids(table, by, choosing)

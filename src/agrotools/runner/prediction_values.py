@@ -5,7 +5,7 @@ words that say that it is approximate, the unit of its item, or what the item co
 """
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from agrotools.core import ExactSlot, Sample
 from agrotools.core.form_item import FormItem, asked_items, form_item
@@ -116,9 +116,8 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
     if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
         return None
     form = read_submission(text, items)
-    known = _known_labels(sample)
     if form is None:
-        return _without_form(items, text, single, known)
+        return _without_form(items, text, single, sample)
     values = read_values(items, form)
     unread = [
         f"{name} {_shown(' | '.join(form[name]))}"
@@ -133,28 +132,29 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
         for name, value in values.items()
         if not value.listed
         for given in form[name]
-        if by_name[name].choices and label_key(given) not in known
+        if _is_strange_label(by_name[name], given, sample)
     ]
     return (_STRANGE_LABELS, ", ".join(strange)) if strange else None
 
 
-def _known_labels(sample: Sample) -> set[str]:
-    """Return the names of the labels that a sample asks for, also those that no form shows."""
+def _is_strange_label(item: FormItem, text: str, sample: Sample) -> bool:
+    """Return True if choices are asked for, and a text is no name of any, also of those that no form shows."""
+    if not item.choices:
+        return False
     slots = [slot for slot in sample.answer if isinstance(slot, ExactSlot)]
     names = [name for slot in slots for each in slot.aliases.values() for name in each]
     names += [choice for slot in slots for choice in slot.choices]
-    return {*map(label_key, names)}
+    return label_key(text) not in map(label_key, names)
 
 
 def _without_form(
-    items: Sequence[FormItem], text: str, single: str, known: Container[str]
+    items: Sequence[FormItem], text: str, single: str, sample: Sample
 ) -> tuple[str, str] | None:
     if len(items) == 1:
         item = items[0]
         if item.is_number or item.type == "boolean":
             return "answers that are not read (they score 0)", _shown(text)
-        is_label = bool(item.choices) and len(text.strip()) <= _SHOWN
-        if is_label and label_key(text) not in known:
+        if len(text.strip()) <= _SHOWN and _is_strange_label(item, text, sample):
             return _STRANGE_LABELS, _shown(text)
         return None
     names = ", ".join(item.name for item in items)

@@ -22,7 +22,7 @@ from agrotools.loading.photos import photos_of
 from agrotools.loading.values import TABLES
 from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
-from agrotools.runner.inspect_logs import import_log, own_log
+from agrotools.runner.inspect_logs import import_log, own_log, read_content
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, WorkItems, work_items
 from agrotools.runner.prediction_answers import GivenAnswer
@@ -138,21 +138,20 @@ def import_predictions(
         RunStoreError: the folder holds another run, or cannot be written.
     """
     choosing = Choosing(readings or Readings(), chosen)
-    if log := own_log(file):
+    content = read_content(file)
+    if log := own_log(file, content):
         return _import_own_log(file, log, benchmark, model, out, choosing)
-    table = _read_rows(file, benchmark, chosen.column)
+    table = _read_rows(file, content, benchmark, chosen.column)
     matched = match_rows(table, benchmark, file.name, choosing, of_table=file.suffix in TABLES)
     choosing.readings.settle()
     counts = matched.counts
     answered_modes = {mode for mode, _name, _epoch in matched.answers}
     modes: list[Mode] = [mode for mode in MODES if mode in answered_modes]
-    samples = chosen_samples(benchmark, choosing)
-    is_quick = _is_quick_part(matched.answers.keys(), benchmark)
+    is_quick = _is_quick_part(matched.answers.keys(), benchmark, modes)
     if is_quick:
-        quick_ids = {*benchmark.header.quick}
-        samples = [sample for sample in samples if sample.id in quick_ids]
         choosing.readings.take("the quick part, since no row is of another sample")
-    items = work_items(samples, modes, counts.epochs)
+    only = benchmark.header.quick if is_quick else ()
+    items = work_items(chosen_samples(benchmark, choosing), modes, counts.epochs, only=only)
     _count_unplanned(matched.answers.keys(), items, counts, file.name, benchmark.name)
     manifest = Manifest(
         agrotools=version("agrotools"),
@@ -188,15 +187,13 @@ def import_predictions(
     return folder, counts
 
 
-def _is_quick_part(answered: Set[Key], benchmark: Benchmark) -> bool:
-    """Return True if a file answers samples of the quick part alone, and at least half of those that its modes ask."""
-    quick_ids = {*benchmark.header.quick}
+def _is_quick_part(answered: Set[Key], benchmark: Benchmark, modes: Sequence[Mode]) -> bool:
+    """Return True if a file answers samples of the quick part alone, and at least half of those that ``modes`` ask."""
+    quick_ids = benchmark.header.quick
     ids = {sample_id for _, sample_id, _ in answered}
-    if not ids <= quick_ids:
+    if not ids.issubset(quick_ids):
         return False
-    modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answered)]
-    quick_samples = [sample for sample in benchmark.samples if sample.id in quick_ids]
-    asked = {item.key[1] for item in work_items(quick_samples, modes, 1)}
+    asked = {*work_items(benchmark.samples, modes, 1, only=quick_ids).sample_ids()}
     return 2 * len(ids & asked) >= len(asked) > 0
 
 
@@ -224,15 +221,18 @@ def _import_own_log(
     return imported_log.folder, counts
 
 
-def _read_rows(file: Path, benchmark: Benchmark, column: str) -> PredictionRows:
-    """Return the rows of a file, which are found by the names of samples, photos and values of the benchmark."""
+def _read_rows(file: Path, content: Any, benchmark: Benchmark, column: str) -> PredictionRows:
+    """Return the rows of a file, which are found by the names of samples, photos and values of the benchmark.
+
+    ``content``: what :func:`read_content` returned of the file.
+    """
     names_of_samples = set[str]()
     names_of_values = set[str]()
     for sample in benchmark.samples:
         names_of_samples.add(sample.id)
         names_of_samples.update(photos_of(sample))
         names_of_values.update(item_names(asked_items(sample.answer)))
-    return read_prediction_rows(file, names_of_samples, names_of_values, column)
+    return read_prediction_rows(file, content, names_of_samples, names_of_values, column)
 
 
 def _count_unplanned(

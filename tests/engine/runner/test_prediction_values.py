@@ -48,19 +48,24 @@ def sample(folder, name, photo, query, slots):
     }  # fmt: skip
 
 
+def built(folder, name, rows):
+    """The benchmark of these samples, which :func:`sample` has made in the folder."""
+    (folder / "benchmark.toml").write_text(HEADER.replace('"sums"', f'"{name}"'))
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return load_benchmark(folder)
+
+
 @pytest.fixture(scope="module")
 def orchard(tmp_path_factory):
     """Two questions about each photo: the number of apples (``a-N``), and whether it is above a limit (``b-N``)."""
     folder = tmp_path_factory.mktemp("orchard")
-    (folder / "benchmark.toml").write_text(HEADER.replace('"sums"', '"orchard"'))
     rows = []
     for n, (photo, count) in enumerate(zip(PHOTOS, COUNTS, strict=True), start=1):
         value = {**VALUE, "value": count}
         above = {**LIMITS, "value": count > LIMIT}
         rows.append(sample(folder, f"a-{n}", photo, f"How many apples? {n}", [value]))
         rows.append(sample(folder, f"b-{n}", photo, f"More than {LIMIT}? {n}", [above, value]))
-    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_benchmark(folder)
+    return built(folder, "orchard", rows)
 
 
 def read(folder, benchmark, content, name="p.csv", **chosen):
@@ -188,7 +193,6 @@ def test_rows_by_photo_that_may_answer_two_questions_ask_which(tmp_path, orchard
 def farm(tmp_path_factory):
     """The number of apples (``a-N``), of pears (``p-N``), and of apples with a limit (``b-N``), from two columns."""
     folder = tmp_path_factory.mktemp("farm")
-    (folder / "benchmark.toml").write_text(HEADER.replace('"sums"', '"farm"'))
     rows = []
     for n, (photo, count) in enumerate(zip(PHOTOS, COUNTS, strict=True), start=1):
         value = {**VALUE, "value": count}
@@ -202,8 +206,7 @@ def farm(tmp_path_factory):
             row = sample(folder, f"{name}-{n}", photo, f"How many? {name} {n}", slots)
             row["metadata"]["column"] = column
             rows.append(row)
-    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_benchmark(folder)
+    return built(folder, "farm", rows)
 
 
 @pytest.mark.parametrize("header", ["Pears", "pears", "Pears (pieces)", "predicted_pears"])
@@ -242,7 +245,6 @@ def test_several_columns_of_this_table_ask_which(tmp_path, farm):
 def leaves(tmp_path_factory):
     """What half of the photos show, with another name of one choice; and the number of leaves in the others."""
     folder = tmp_path_factory.mktemp("leaves")
-    (folder / "benchmark.toml").write_text(HEADER.replace('"sums"', '"leaves"'))
     rows = []
     for n, photo in enumerate(PHOTOS, start=1):
         shown = "rust" if n % 4 else "a healthy leaf"
@@ -254,8 +256,7 @@ def leaves(tmp_path_factory):
         row = sample(folder, f"s-{n}", photo, f"What? {n}", slots)
         row["metadata"]["column"] = column
         rows.append(row)
-    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load_benchmark(folder)
+    return built(folder, "leaves", rows)
 
 
 def test_other_names_of_a_label_are_right_and_labels_that_are_no_choice_are_named(tmp_path, leaves):
@@ -290,12 +291,11 @@ def test_samples_that_ask_the_same_about_one_photo_need_their_ids(
     tmp_path, orchard, tmp_path_factory
 ):
     folder = tmp_path_factory.mktemp("crowded")
-    (folder / "benchmark.toml").write_text(HEADER)
     value = {**VALUE, "value": 3}
     rows = [sample(folder, f"c-{n}", "x.jpg", f"How many? {n}", [value]) for n in (1, 2)]
-    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    crowded = built(folder, "crowded", rows)
     with pytest.raises(UsageError, match="c-1, c-2") as raised:
-        read(tmp_path, load_benchmark(folder), csv_of("photo;prediction", "x.jpg;3"))
+        read(tmp_path, crowded, csv_of("photo;prediction", "x.jpg;3"))
     assert "benchmarks describe" in (raised.value.hint or "")
 
 
