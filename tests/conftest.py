@@ -1,6 +1,5 @@
 """What several test folders share."""
 
-import fcntl
 import gc
 import os
 import shutil
@@ -11,9 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
-from support.tiers import UnitGuard, may_hold_unit_tests, tier_of
+from support.tiers import (
+    UnitGuard,
+    load_libraries_that_start_processes,
+    may_hold_unit_tests,
+    tier_of,
+)
 
 # Wall time says nothing on a shared machine, and the first example of a test pays for its lazy imports.
 # Whoever works here searches for new examples each time; a check that decides about somebody's change repeats the same.
@@ -26,13 +31,14 @@ settings.register_profile(
 settings.load_profile("agrotools")
 
 # A shell ignores Ctrl-C for what it runs in the background, and so would the commands that the tests start.
-for _number in (signal.SIGINT, signal.SIGHUP):
-    if signal.getsignal(_number) is signal.SIG_IGN:
-        signal.signal(
-            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
-        )
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
+_COLOUR_WISHES = ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE")
+"""Variables by which rich, typer and pytest write colours into a pipe, or none to a terminal."""
 _GUARD = UnitGuard()
 
 
@@ -62,6 +68,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         tier = tier_of(item)
         if not item.get_closest_marker(tier):
             item.add_marker(getattr(pytest.mark, tier))
+    if any(item.get_closest_marker("unit") for item in items):
+        load_libraries_that_start_processes()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -95,10 +103,15 @@ def field_data() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the user's own cache. All processes of a session share one, so scenes are drawn once."""
+    """No test reads or writes the user's own cache. All processes of a session share one, so scenes are drawn once.
+
+    Nor do the user's wishes for colours count: the tests read what a pipe receives.
+    """
     own = tmp_path_factory.getbasetemp()
     session = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as patch:
+        for wish in _COLOUR_WISHES:
+            patch.delenv(wish, raising=False)
         patch.setenv("AGROTOOLS_CACHE", str(session / "agrotools-cache"))
         patch.setenv(
             "AGROTOOLS_SANDBOX_WORKERS", "1"
@@ -123,8 +136,7 @@ def small_benchmark(_own_cache: None) -> Path:
 
     made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"
     made.mkdir(parents=True, exist_ok=True)
-    with (made / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(made / "lock"):
         if not (made / "benchmark").is_dir():
             shutil.rmtree(made / "unfinished", ignore_errors=True)
             kind = SCENE_KINDS["rows"]

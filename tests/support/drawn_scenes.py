@@ -1,11 +1,11 @@
 """Scenes that several tests look at, each drawn once in a run, by whichever process asks first."""
 
-import fcntl
 import os
 from functools import cache
 from pathlib import Path
 
 import orjson
+from filelock import FileLock
 
 from agrotools_build.choosing import Chosen, ask_subject
 from agrotools_build.sources.drawn import DrawnScene, every_file
@@ -21,8 +21,7 @@ def drawn_scene(name: str, seed: int) -> DrawnScene:
     place = Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests" / f"{name}-{seed}"
     place.mkdir(parents=True, exist_ok=True)
     record = place.with_suffix(".json")
-    with place.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(place.with_suffix(".lock")):
         if not record.is_file():
             record.write_bytes(
                 orjson.dumps(SCENE_KINDS[name].draw(seed, seed % 4, place, every_file))

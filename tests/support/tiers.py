@@ -16,7 +16,9 @@ is left is ``unit``, and a unit test that starts a process or a server fails.
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,16 @@ def _tier_of_folder(file: Path) -> str:
     return "unit"
 
 
+def load_libraries_that_start_processes() -> None:
+    """Import what starts a process the first time it is imported, so that no test is blamed for it.
+
+    numpy 2.0 calls ``lscpu``; matplotlib, where its cache is empty, lists the fonts with ``fc-list``.
+    """
+    for library in ("numpy", "matplotlib.font_manager"):
+        with suppress(ImportError):
+            import_module(library)
+
+
 class UnitGuard:
     """Recorder of the processes and servers that a unit test starts, by an audit hook."""
 
@@ -66,8 +78,6 @@ class UnitGuard:
         sys.addaudithook(self._record)
 
     def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if arguments[:1] == ("lscpu",):  # numpy 2.0 calls it when it is imported
-            return
         if (
             self._events is not None
             and event in _STARTS

@@ -26,7 +26,9 @@ _SIDE = {
 
 def changed(root: Path, change: dict[str, Any], lines: int = 1) -> Path:
     """A copy of a benchmark whose first samples have ``change``: new fields of the sample, of its slot or its step."""
-    shutil.copytree(DRAWN, root)
+    shutil.copytree(
+        DRAWN, root, copy_function=shutil.copyfile
+    )  # not the modes of a checkout that cannot be written
     samples = [json.loads(line) for line in (root / "samples.jsonl").read_text().splitlines()]
     for sample in samples[:lines]:
         sample["answer"][0] |= change.get("slot", {})
