@@ -677,9 +677,9 @@ def processes() -> str:
     return subprocess.check_output(["ps", "axwwo", "args"], text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGKILL"])
 def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(
-    folder, tmp_path, agent_module, number
+    folder, tmp_path, agent_module, name
 ):
     agent_module(WAITING)
     temporary = tmp_path / "temporary"
@@ -701,12 +701,12 @@ def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(
         wait_for(
             lambda: len([*temporary.glob("agrotools-agents-*/*/*")]) == 3
         )  # the files of three tasks
-        os.killpg(process.pid, number)
-        if number != signal.SIGKILL:
+        os.killpg(process.pid, signal.Signals[name])
+        if name != "SIGKILL":
             for place in temporary.glob("agrotools-agents-*/*/"):
                 (place / "go").touch()
     wait_for(lambda: str(tmp_path) not in processes(), 10)
-    if number != signal.SIGKILL:
+    if name != "SIGKILL":
         records = [
             json.loads(line)
             for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()

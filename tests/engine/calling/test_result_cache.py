@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -320,6 +319,7 @@ def test_many_processes_share_a_small_cache(tmp_path):
 @contextmanager
 def no_room() -> Iterator[None]:
     """No file may grow beyond 100 bytes, as on a full disk; not even that of the test's output."""
+    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:

@@ -1,6 +1,5 @@
 """Users without a home folder, as in containers and cron jobs."""
 
-import pwd
 import tempfile
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import pytest
 from agrotools.core import UsageError
 from agrotools.core.files import cache_dir, hub_cache
 from support.command import run_command
+
+pwd = pytest.importorskip("pwd")
 
 pytestmark = pytest.mark.process
 

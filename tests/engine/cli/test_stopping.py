@@ -26,14 +26,14 @@ def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_the_first_signal_lets_samples_in_flight_finish(
-    benchmark_folder: Path, tmp_path: Path, number: int
+    benchmark_folder: Path, tmp_path: Path, name: str
 ) -> None:
     with running(latency_s=0.3) as endpoint:
         process = start(benchmark_folder, tmp_path / "run", endpoint)
         wait_for(lambda: len(finished(tmp_path / "run")) >= 4)
-        process.send_signal(number)
+        process.send_signal(signal.Signals[name])
         _, err = process.communicate(timeout=30)
         kept = finished(tmp_path / "run")
         assert process.returncode == 130

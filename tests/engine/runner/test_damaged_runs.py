@@ -1,7 +1,6 @@
 """Damage to a run as a user meets it: ``agrotools eval`` says what happened, goes on, and ends with the same scores."""
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +10,8 @@ import pytest
 
 from support.command import run_command
 from support.sums_benchmark import write_sums
+
+resource = pytest.importorskip("resource")
 
 pytestmark = pytest.mark.slow
 

@@ -156,23 +156,23 @@ def test_a_server_that_dies_ends_the_run_which_can_be_resumed(folder: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "number"),
+    ("arguments", "name"),
     [
-        ("--slow 60 --fork", signal.SIGINT),
-        ("--slow 60 --fork", signal.SIGKILL),
-        ("--latency 2 --fork --stubborn", signal.SIGTERM),
-        ("--latency 2 --fork --stubborn", signal.SIGKILL),
+        ("--slow 60 --fork", "SIGINT"),
+        ("--slow 60 --fork", "SIGKILL"),
+        ("--latency 2 --fork --stubborn", "SIGTERM"),
+        ("--latency 2 --fork --stubborn", "SIGKILL"),
     ],
 )
-def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, arguments: str):
+def test_no_server_outlives_the_command(folder: Path, name: str, arguments: str):
     process = started(arguments)
     wait_for(lambda: len(pids(folder / "run")) == 2)
     if "latency" in arguments:
         wait_for(lambda: "answered" in (folder / "run" / "server.log").read_text())
     assert all(map(is_alive, pids(folder / "run")))
-    process.send_signal(number)
+    process.send_signal(signal.Signals[name])
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == (-9 if number == signal.SIGKILL else 130), errors
+    assert process.returncode == (-9 if name == "SIGKILL" else 130), errors
     assert "Traceback" not in errors
     wait_for(lambda: not any(map(is_alive, pids(folder / "run"))), 20)
 

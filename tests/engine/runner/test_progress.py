@@ -1,13 +1,10 @@
 """What a run says of itself while it goes on."""
 
-import fcntl
 import io
 import os
-import pty
 import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +16,10 @@ from agrotools.core import Record
 from agrotools.models import WireStats
 from agrotools.runner.progress import Progress, stage_progress
 from support.plain_sample import plain_sample
+
+fcntl = pytest.importorskip("fcntl")
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
 
 SAMPLE = plain_sample()
 BUSY = WireStats(

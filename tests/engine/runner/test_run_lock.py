@@ -1,7 +1,6 @@
 """One process on a run: the second is told who holds it, and what ended processes left confuses nobody."""
 
 import errno
-import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,8 @@ import pytest
 from agrotools.core import RunStoreError
 from agrotools.runner.store import RunStore
 from support.runs import manifest
+
+fcntl = pytest.importorskip("fcntl")
 
 TESTS = str(Path(__file__).parents[2])
 
