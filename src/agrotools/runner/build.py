@@ -23,6 +23,7 @@ from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
+from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.loading import Benchmark, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
@@ -394,6 +395,7 @@ def describe_run(
         quick=chosen.quick,
         degrade=chosen.degrade,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
+        benchmark_warnings=tuple(stored_warnings(benchmark.header.metadata)),
         model=source.name,
         name=config.run.name,
         model_hash=source.model_hash,

@@ -207,7 +207,8 @@ class DetectedTable:
     """Rows matched to pictures. ``rows``: number of rows in the table; ``skipped``: rows that were not kept.
 
     ``copies``: matched pictures with the same bytes as another one, each with the first of them. ``beside``: columns
-    that stand behind another column of photos, each with that one: what they hold is of other photos.
+    that stand behind another column of photos, each with that one: what they hold is of other photos. ``n_elsewhere``:
+    rows with a picture that belong to another table below the first.
     """
 
     images: Images
@@ -218,6 +219,7 @@ class DetectedTable:
     skipped: SkippedRows
     copies: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
+    n_elsewhere: int = 0
 
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
@@ -298,7 +300,15 @@ def match_rows(
     copies = _copies(each.image for each in matched)
     beside = _beside_other_photos(table, column, pictures, matched)
     return DetectedTable(
-        pictures, table, column, tuple(matched), found.rows, skipped, copies, beside
+        pictures,
+        table,
+        column,
+        tuple(matched),
+        found.rows,
+        skipped,
+        copies,
+        beside,
+        n_elsewhere=sum(_named_picture(pictures, cell) is not None for cell in found.elsewhere),
     )
 
 
@@ -388,6 +398,8 @@ class _Matching:
     by_end: dict[Path, set[str]] = field(default_factory=dict[Path, set[str]])
     below: list[Matched] = field(default_factory=list[Matched])
     """Rows without a name of a photo, each with the photo of the nearest row above that has one."""
+    elsewhere: list[str] = field(default_factory=list[str])
+    """Cells that name the photos in rows of another table below the first."""
 
     def doubtful(self) -> set[Path]:
         """Return the pictures that several paths end like: 2024/IMG_1.jpg and 2025/IMG_1.jpg are two photos."""
@@ -410,7 +422,7 @@ def _matching(
     found = _Matching()
     place = table.place_of(column)
     above: Path | None = None
-    for row, cells in _rows_of_first_table(table, column, skipped, readings):
+    for row, cells in _rows_of_first_table(table, column, found, skipped, readings):
         found.rows += 1
         cell = cells[place]
         try:
@@ -465,9 +477,9 @@ def _take_rows_below(
 
 
 def _rows_of_first_table(
-    table: SheetTable, column: str, skipped: SkippedRows, readings: Readings
+    table: SheetTable, column: str, found: _Matching, skipped: SkippedRows, readings: Readings
 ) -> Iterator[Row]:
-    """Yield the rows of a table without repeated headers, and without the rows of another table below it."""
+    """Yield the rows of a table without repeated headers, and note those of another table below it in ``found``."""
     place = table.place_of(column)
     other = ""
     sheet = None
@@ -487,6 +499,7 @@ def _rows_of_first_table(
         elif other:
             hint = "give that table a sheet or a file of its own"
             what = f"stands below another header ({other})"
+            found.elsewhere.append(cells[place])
             skipped.add(column, what, hint, row, cells[place][:60])
         else:
             yield row, cells
