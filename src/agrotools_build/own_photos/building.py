@@ -24,6 +24,7 @@ from agrotools.core.texts import difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.table_use import USE_KEY, TableUse, stored_use
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
+from agrotools.formats.tool_labels import LABELS_KEY, ToolLabels, stored_labels
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.countables import countables
 from agrotools.text.json_kinds import is_number
@@ -58,6 +59,8 @@ from agrotools_build.own_photos.strangers import named_column, stranger_subject,
 from agrotools_build.own_photos.table import DetectedTable, Images
 from agrotools_build.own_photos.tool_check import (
     Observed,
+    asked_labels,
+    label_warnings,
     observe_photos,
     result_of,
     tool_checks,
@@ -176,7 +179,8 @@ class BuiltBenchmark:
     """A finished benchmark.
 
     ``used``: pictures in questions, by column. ``skipped``: not used, with reasons. ``agreements``: of two observers.
-    ``warnings``: names that the knowledge base does not have. ``label_checks``: how often a tool agrees with the table.
+    ``warnings``: names that the knowledge base does not have, and labels that the tool cannot give. ``label_checks``:
+    how often a tool agrees with the table.
     """
 
     header: BenchmarkHeader
@@ -244,6 +248,7 @@ def build_from_photos(
             skipped=skipped,
             used=used,
             checks=tool_checks(observed, columns, part_of),
+            labels=asked_labels(columns, part_of),
         )
         part = _part(columns, part_of, plan, originals, skipped, n_questions, described)
         paired = None
@@ -267,7 +272,10 @@ def build_from_photos(
             # A wrong unit may be why all numbers are too small to be asked about.
             why = "; ".join([error.message, *left_out, *compared])
             raise BenchmarkError(why, hint=error.advice) from error
-    warnings = _unknown_names(columns, part_of)
+    warnings = [
+        *_unknown_names(columns, part_of),
+        *label_warnings(stored_labels(header.metadata)),
+    ]
     agreements = tuple(said for _, said in agreed.values() if said)
     return BuiltBenchmark(
         header,
@@ -583,6 +591,7 @@ def _described(
     skipped: SkippedRows,
     used: dict[str, int],
     checks: Sequence[ToolCheck],
+    labels: Sequence[ToolLabels],
 ) -> dict[str, JsonValue]:
     """Return what the header says about the finished samples: how many rows they use, what they leave out, and how
     often the tool agrees with the table. ``not_needed``: photos with values that so few questions do not need."""
@@ -596,6 +605,7 @@ def _described(
         USE_KEY: use.model_dump(mode="json"),
         "dropped": [*skipped.lines()],
         METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks],
+        LABELS_KEY: [of_column.model_dump(mode="json") for of_column in labels],
     }
 
 

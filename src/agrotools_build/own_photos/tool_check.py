@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+from agrotools.calling import get_tool
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.services import run_now
@@ -16,6 +17,7 @@ from agrotools.core import Observation, ToolCall, UnresolvedRef
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import resolve_ref
 from agrotools.formats.tool_check import LabelCount, ToolCheck
+from agrotools.formats.tool_labels import AskedLabel, ToolLabels, nearest_label
 from agrotools.scoring.statistics import exact_share_interval
 from agrotools_build.own_photos.plan import Column, Measure, measures
 from agrotools_build.own_photos.questions import (
@@ -26,6 +28,8 @@ from agrotools_build.own_photos.questions import (
 )
 from agrotools_build.references import MISSING_BACKEND
 from agrotools_build.sources.part import named
+from agrotools_tools.recognition.candidates import PACK
+from agrotools_tools.recognition.packs import list_packs
 
 Observed = Mapping[str, Mapping[str, Observation]]
 """What tools returned, by column and by the hash of the photo."""
@@ -94,6 +98,48 @@ def tool_checks(
     """Return a check of each column whose tool was run on at least one of its photos."""
     checks = (_check(column, part_of[column.column], observed[column.column]) for column in columns)
     return [check for check in checks if check is not None]
+
+
+def asked_labels(
+    columns: Sequence[Column], part_of: Mapping[str, Sequence[Pictured]]
+) -> list[ToolLabels]:
+    """Return the labels of each column of names, with the results of its tool that mean them."""
+    asked: list[ToolLabels] = []
+    for column in columns:
+        measure = measures()[column.ask]
+        counted = Counter(str(each.value) for each in part_of[column.column])
+        if measure.kind != "name" or not counted:
+            continue
+        names = ColumnNames.of(column, counted)
+        labels = [
+            AskedLabel(label=label, names=names.ids_of(label), n=n)
+            for label, n in sorted(counted.items())
+        ]
+        file = part_of[column.column][0].file
+        arguments = arguments_of(file, measure.tool, column, measure.arguments)
+        arguments.pop("image", None)
+        of_column = ToolLabels(
+            column=column.column, tool=measure.tool, arguments=arguments, labels=tuple(labels)
+        )
+        asked.append(of_column)
+    return asked
+
+
+def label_warnings(asked: Sequence[ToolLabels]) -> list[str]:
+    """Return which labels the tools cannot give: with their own recogniser, and with each pack that knows some."""
+    lines: list[str] = []
+    for each in asked:
+        tool = get_tool(each.tool)
+        if tool.nameable is None:
+            continue
+        packs = [f"{PACK}{info.name}" for info in list_packs()[0]]
+        for backend in (tool.backends[0], *packs):
+            nameable = tool.nameable(backend, each.arguments) or {}
+            is_near = any(nearest_label(one.label, nameable.values()) for one in each.labels)
+            if not nameable or (backend in packs and not is_near):
+                continue  # It has no back-end for this column, or is a pack of other things.
+            lines.append(each.warning(nameable, f"{each.tool} with the back-end {backend}"))
+    return [line for line in lines if line]
 
 
 def _check(
