@@ -541,22 +541,32 @@ def test_it_is_asked_whether_a_row_below_the_header_belongs_to_it(
     assert "--set=header" not in [each.option for each in readings.questions]
 
 
-@pytest.mark.parametrize("first", [["", 3, "wet"], ["IMG_99.jpg", 3, "wet"], ["Total", 30, "wet"]])
+@pytest.mark.parametrize(
+    "first",
+    [
+        ["", 3, "wet"],
+        ["IMG_99.jpg", 3, "wet"],
+        ["Total", 30, "wet"],
+        ["Block A", "Block A", "Block A"],  # a merged cell, as it is read
+    ],
+)
 def test_a_first_row_without_its_photo_is_no_header(photos, tmp_path: Path, first):
     rows = [["photo", "apples", "note"], first, *([name, 4, "dry"] for name in NAMES)]
     assert _questions(photos, _csv(tmp_path / "t.csv", rows)) == {}
 
 
-def test_rows_below_a_second_header_are_another_table(photos, tmp_path: Path):
-    lower = [["Photo", "Lesions"], *([name, 30] for name in NAMES[8:])]
+@pytest.mark.parametrize("header", ["Photo", "Image name", "Leaf"])
+def test_rows_below_a_second_header_are_another_table(photos, tmp_path: Path, header):
+    lower = [[header, "Lesions"], *([name, 30] for name in NAMES[8:])]
     table = _csv(tmp_path / "t.csv", [*COUNTS[:5], COUNTS[0], *COUNTS[5:9], *lower])
     seen = match_rows(photos, table, None, readings := Readings())
     assert [image.name for _, image, _ in seen.cells_of("Apples")] == NAMES[:8]
     (dropped,) = [
-        line for line in seen.skipped.lines() if "another header (Photo, Lesions)" in line
+        line for line in seen.skipped.lines() if f"another header ({header}, Lesions)" in line
     ]
     assert NAMES[8] in dropped
-    assert "the rows below row 11, which have another header (Photo, Lesions)" in readings.left
+    assert f"the rows below row 11, which have another header ({header}, Lesions)" in readings.left
+    assert (seen.rows, seen.n_elsewhere) == (8, 4)
 
 
 def test_columns_behind_other_photos_are_left(photos, tmp_path: Path):

@@ -275,7 +275,7 @@ def match_rows(
     settings = _Settings.of(plan, given)
     table = _table_of(answers, settings, pictures, together, skipped, readings)
     _require_header(table)
-    _skip_formulas(answers, table, together, skipped)
+    _skip_formulas(answers, table, together, skipped, readings)
     wanted = table.columns[0] if together else settings.images_column
     column = wanted or _image_column(pictures, table, readings)
     for asked in plan.columns if plan else ():
@@ -372,15 +372,25 @@ def _require_header(table: SheetTable) -> None:
 
 
 def _skip_formulas(
-    answers: Path, table: SheetTable, together: Sequence[str], skipped: SkippedRows
+    answers: Path,
+    table: SheetTable,
+    together: Sequence[str],
+    skipped: SkippedRows,
+    readings: Readings,
 ) -> None:
     """Note the cells with a formula whose value the workbook does not hold."""
     sheets = together or ([table.sheet] if table.sheet is not None else [])
     for sheet in sheets:
-        for cell in formulas_without_value(answers, sheet):
+        formulas = formulas_without_value(answers, sheet)
+        for cell in formulas:
             what = f'sheet "{sheet}"'
             reason = "has a formula without its value, and is taken as empty"
             skipped.add(what, reason, "open and save the file in Excel or LibreOffice", None, cell)
+        if formulas:
+            readings.leave(
+                f'{len(formulas)} formulas without their values in sheet "{sheet}" ({listed(formulas)}; open and save '
+                "the file in Excel or LibreOffice)"
+            )
 
 
 @dataclass
@@ -483,10 +493,12 @@ def _rows_of_first_table(
     place = table.place_of(column)
     other = ""
     sheet = None
+    numbers: Counter[int] = Counter()
+    """Numbers that each column has had so far, by its place."""
     for row, cells in _rows(table):
         if (of := getattr(row, "sheet", None)) != sheet:
             sheet, other = of, ""
-        if _is_header(cells[place], column):
+        if _is_header(cells, place, column, numbers):
             is_same = all(
                 cell.casefold() in name.casefold()
                 for name, cell in zip(table.columns, cells, strict=False)
@@ -502,14 +514,24 @@ def _rows_of_first_table(
             found.elsewhere.append(cells[place])
             skipped.add(column, what, hint, row, cells[place][:60])
         else:
+            numbers.update(at for at, cell in enumerate(cells) if _NUMBER.fullmatch(cell))
             yield row, cells
 
 
-def _is_header(cell: str, column: str) -> bool:
-    """Return True for a cell in the column of the photos that is the name of such a column, as in a second header."""
-    is_name = not re.search(r"\d", cell) and not IMAGE_NAME.search(cell)
-    is_known = cell.casefold() == column.casefold() or _IMAGE_HEADER.fullmatch(cell) is not None
-    return is_name and is_known
+_FEWEST_NUMBERS = 3
+"""Numbers after which a column is one of numbers, so that a word in it may be the header of another table."""
+
+
+def _is_header(cells: Sequence[str], place: int, column: str, numbers: Mapping[int, int]) -> bool:
+    """Return True for a row that is a header again: it has names of columns, and neither photo nor number."""
+    cell = cells[place]
+    others = {at: text for at, text in enumerate(cells) if text and at != place}
+    if not cell or re.search(r"\d", cell) or IMAGE_NAME.search(cell) or is_note(cell):
+        return False
+    if not {*others.values()} - {cell} or any(map(_NUMBER.fullmatch, others.values())):
+        return False  # One text over all columns is the title of a section.
+    names_photos = cell.casefold() == column.casefold() or _IMAGE_HEADER.search(cell) is not None
+    return names_photos or any(numbers.get(at, 0) >= _FEWEST_NUMBERS for at in others)
 
 
 _ROWS_COMPARED = 200
@@ -694,6 +716,8 @@ def _is_like_a_header(
     if any(re.search(r"\d", cells[place]) or is_note(cells[place]) for place in photo_places):
         return False
     others = {place: cell for place, cell in enumerate(cells) if place not in photo_places and cell}
+    if {*others.values()} <= {cells[place] for place in photo_places}:
+        return False  # One text over all columns is the title of a section.
     if any(place in unnamed for place in others):
         return True
     has_numbers = any(_NUMBER.fullmatch(cell) for cell in others.values())
