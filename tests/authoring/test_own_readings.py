@@ -569,6 +569,14 @@ def test_rows_below_a_second_header_are_another_table(photos, tmp_path: Path, he
     assert (seen.rows, seen.n_elsewhere) == (8, 4)
 
 
+def test_a_photo_without_a_number_is_no_second_header(photos, tmp_path: Path):
+    (photos / "IMG_5.jpg").rename(photos / "north.jpg")
+    rows = [["north" if name == "IMG_5.jpg" else name, at] for at, name in enumerate(NAMES)]
+    rows[4][1] = "many"
+    seen = match_rows(photos, _csv(tmp_path / "t.csv", [["Photo", "Apples"], *rows]))
+    assert len(seen.matched) == len(NAMES)
+
+
 def test_columns_behind_other_photos_are_left(photos, tmp_path: Path):
     """Two tables side by side have one row for two photos."""
     head = ["Photo", "Apples", "", "Photo", "Severity (%)"]

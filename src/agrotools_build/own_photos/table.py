@@ -44,7 +44,7 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
-from agrotools_build.own_photos.cells import CellFault
+from agrotools_build.own_photos.cells import CellFault, is_empty
 from agrotools_build.own_photos.missing import (
     is_note,
     refuse_if_most_are_missing,
@@ -432,7 +432,7 @@ def _matching(
     found = _Matching()
     place = table.place_of(column)
     above: Path | None = None
-    for row, cells in _rows_of_first_table(table, column, found, skipped, readings):
+    for row, cells in _rows_of_first_table(table, column, images, found, skipped, readings):
         found.rows += 1
         cell = cells[place]
         try:
@@ -487,7 +487,12 @@ def _take_rows_below(
 
 
 def _rows_of_first_table(
-    table: SheetTable, column: str, found: _Matching, skipped: SkippedRows, readings: Readings
+    table: SheetTable,
+    column: str,
+    images: Images,
+    found: _Matching,
+    skipped: SkippedRows,
+    readings: Readings,
 ) -> Iterator[Row]:
     """Yield the rows of a table without repeated headers, and note those of another table below it in ``found``."""
     place = table.place_of(column)
@@ -498,7 +503,7 @@ def _rows_of_first_table(
     for row, cells in _rows(table):
         if (of := getattr(row, "sheet", None)) != sheet:
             sheet, other = of, ""
-        if _is_header(cells, place, column, numbers):
+        if _is_header(cells, place, column, numbers, images):
             is_same = all(
                 cell.casefold() in name.casefold()
                 for name, cell in zip(table.columns, cells, strict=False)
@@ -522,11 +527,13 @@ _FEWEST_NUMBERS = 3
 """Numbers after which a column is one of numbers, so that a word in it may be the header of another table."""
 
 
-def _is_header(cells: Sequence[str], place: int, column: str, numbers: Mapping[int, int]) -> bool:
+def _is_header(
+    cells: Sequence[str], place: int, column: str, numbers: Mapping[int, int], images: Images
+) -> bool:
     """Return True for a row that is a header again: it has names of columns, and neither photo nor number."""
     cell = cells[place]
-    others = {at: text for at, text in enumerate(cells) if text and at != place}
-    if not cell or re.search(r"\d", cell) or IMAGE_NAME.search(cell) or is_note(cell):
+    others = {at: text for at, text in enumerate(cells) if at != place and not is_empty(text)}
+    if not cell or re.search(r"\d", cell) or is_note(cell) or _names_photo(images, cell):
         return False
     if not {*others.values()} - {cell} or any(map(_NUMBER.fullmatch, others.values())):
         return False  # One text over all columns is the title of a section.
@@ -681,8 +688,12 @@ def _with_whole_header(
         str(rows): open_table(path, **{**settings, HEADER: str(rows)})
         for rows in dict.fromkeys((proposed, whole, lower, table.header))
     }
-    of_other_sheet = readings.chosen.get(option)
-    if of_other_sheet in tables:
+    if of_other_sheet := readings.chosen.get(option):
+        if of_other_sheet not in tables:
+            raise NoFileError(
+                f"the sheets of {path.name} have their headers in different rows",
+                hint=f"read one at a time: --set 'sheet={table.sheet}'",
+            )
         return tables[of_other_sheet]
     question = ReadingQuestion(
         f"Which rows of {table.described_file} name its columns?",
