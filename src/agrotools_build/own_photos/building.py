@@ -603,7 +603,7 @@ def _described(
     )
     return {
         USE_KEY: use.model_dump(mode="json"),
-        "dropped": [*skipped.lines()],
+        "dropped": [*filter(None, [use.warning()]), *skipped.lines()],
         METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks],
         LABELS_KEY: [of_column.model_dump(mode="json") for of_column in labels],
     }
