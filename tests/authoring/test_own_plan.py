@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.core import BenchmarkError, ExactSlot, SampleFile
+from agrotools.core import BenchmarkError, ExactSlot, Observation, SampleFile
 from agrotools.scoring.steps import implied_slot
 from agrotools_build.choosing import ask_subject
 from agrotools_build.own_photos import cells
@@ -33,7 +33,6 @@ from agrotools_build.own_photos.questions import (
 from agrotools_build.own_photos.table import match_rows
 from agrotools_build.templates import load_templates
 from agrotools_build.templates.slot_draft import evaluated
-from support.plain_sample import plain_sample
 
 
 @pytest.fixture
@@ -561,24 +560,22 @@ def test_the_range_of_a_column_is_in_the_unit_of_its_answers(photos, unit, cells
     assert range_text(seen, Column(column="severity", ask="disease")) == ""
 
 
+SMALL = [1.0, 0.5, 1.5, 1.2, 0.8, 0.6, 1.4, 1.1]
+
+
 def said(labels: list[float], measured: list[float]) -> str:
     column = Column(column="Severity", ask="severity", unit="%")
     files = [
         SampleFile(name="image_1.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}")
         for k in range(8)
     ]
-    samples = []
-    for file, value in zip(files, measured, strict=True):
-        step = {
-            "tool": "analyze_lesions",
-            "arguments": {"image": "image_1.jpg"},
-            "observation": {"result": {"severity_pct": value}},
-        }
-        more = {"toolset": ("analyze_lesions",), "metadata": {"column": "Severity"}}
-        samples.append(plain_sample(files=(file,), reference={"steps": [step]}, **more))
+    observed = {
+        str(file.sha256): Observation.model_validate({"result": {"severity_pct": value}})
+        for file, value in zip(files, measured, strict=True)
+    }
     named = zip(files, labels, [f"IMG_{k}.jpg" for k in range(8)], strict=True)
     pictured = [Pictured(file, label, name=name) for file, label, name in named]
-    (line,) = compare_with_tool(samples, [column], {"Severity": pictured})
+    (line,) = compare_with_tool({"Severity": observed}, [column], {"Severity": pictured})
     return line
 
 
@@ -588,6 +585,8 @@ def said(labels: list[float], measured: list[float]) -> str:
         (MEASURED, MEASURED, "agrees with the table on 8 of 8 photos"),
         ([*MEASURED[1:], MEASURED[0]], MEASURED, "8 values fit the photo of the next row"),
         ([*MEASURED[:4], 0.08, 0.26, 0.16, 0.09], MEASURED, "4 values are 100 times smaller than measured"),
+        # All within the tolerance of 2 percentage points.
+        ([value / 100 for value in SMALL], SMALL, "8 values are 100 times smaller than measured"),
         ([MEASURED[0], 3.0, *MEASURED[2:]], MEASURED, "either may be wrong: IMG_1.jpg 3 (measured 30)"),
         (MEASURED, [value * 1.7 + 6 for value in MEASURED],
          "agrees with the table on 0 of 8 photos, within 2 percentage points, or within 20 % of the table's value, "

@@ -9,7 +9,12 @@ from PIL import Image
 
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Readings
-from agrotools_build.own_photos.answering import decide, say_what_is_read, with_answers
+from agrotools_build.own_photos.answering import (
+    decide,
+    say_what_is_read,
+    split_settings,
+    with_answers,
+)
 from agrotools_build.own_photos.building import answers_of
 from agrotools_build.own_photos.plan import Column, Plan, SkippedRows
 from agrotools_build.own_photos.proposal import propose_plan
@@ -47,9 +52,12 @@ def _workbook(path: Path, sheets: dict[str, list[list]], hidden: str = "") -> Pa
 def _read(photos: Path, table: Path, *words: str) -> tuple[Plan, Readings]:
     """Return the plan of a table as the command makes it, and what it read and asked."""
     readings = Readings()
-    sheet = choose_sheet(photos, table, {}, readings)
-    seen = match_rows(photos, table, None, readings, {"sheet": sheet} if sheet else {})
-    plan = with_answers(propose_plan(seen, "x").plan, words, seen)
+    settings, others = split_settings(words)
+    sheet = choose_sheet(photos, table, settings, readings)
+    settings |= {"sheet": sheet} if sheet else {}
+    together = sheets_together(photos, table, settings, readings)
+    seen = match_rows(photos, table, None, readings, settings, together)
+    plan = with_answers(propose_plan(seen, "x").plan, others, seen)
     plan = decide(plan, seen, readings)
     say_what_is_read(plan, seen, readings)
     return plan, readings
@@ -83,7 +91,8 @@ def test_the_printed_answer_on_the_crop_never_drops_the_column(
     table = tmp_path / file
     table.write_text("\n".join(["photo,disease", *rows]), encoding="utf-8")
     _, readings = _read(photos, table)
-    assert [each.suggested for each in readings.questions] == [suggested]
+    assert [each.proposed for each in readings.questions] == [suggested]
+    assert [bool(each.placeholder) for each in readings.questions] == [suggested == "CROP"]
     with pytest.raises(UsageError, match="only you know"):
         _read(photos, table, "disease.crop=CROP")
     plan, readings = _read(photos, table, "disease.crop=feijão")
@@ -155,11 +164,13 @@ def test_it_is_asked_which_of_two_sheets_with_photos_is_meant(photos, tmp_path: 
     (question,) = readings.questions
     assert question.option == "--set=sheet"
     assert [tuple(choice) for choice in question.choices] == [
+        ("all", "12 rows with a photo, their sheet in a column"),
         ("Block A", "6 rows with a photo"),
         ("Block B", "6 rows with a photo"),
-        ("all", "12 rows with a photo, their sheet in a column"),
     ]
-    assert readings.left[0] == 'sheet "Block B" (6 rows with a photo)'
+    assert readings.left == [], "all data are proposed"
+    _, readings = _read(photos, table, "sheet=Block A")
+    assert readings.left[0] == 'sheet "Block B"'
     assert readings.left[1].startswith("6 photos without a row (IMG_10.jpg, ")
     chosen = Readings()
     assert choose_sheet(photos, table, {"sheet": "Block B"}, chosen) == "Block B"
@@ -322,7 +333,7 @@ def test_photos_that_are_not_used_are_named(photos):
     assert all(name in line for name in NAMES[:4])
 
 
-def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
+def test_unknown_names_are_asked_about_and_a_near_one_is_proposed(photos, tmp_path: Path):
     table = tmp_path / "t.csv"
     names = ["rust", "leaf miner", "healthy", "xyz", "miner?", "#N/A"] * 2
     rows = "".join(f"{photo},{name}\n" for photo, name in zip(NAMES, names, strict=True))
@@ -331,14 +342,13 @@ def test_unknown_names_are_asked_about_and_left_out(photos, tmp_path: Path):
     assert [question.option for question in readings.questions] == [
         "--set=Diagnóstico.names.xyz", "--set=Diagnóstico.names.miner?"
     ]  # fmt: skip
-    assert readings.questions[1].choices[1].value == "coffee leaf miner"
-    assert plan.columns[0].names == {"xyz": "nothing", "miner?": "nothing"}
+    assert [each.proposed for each in readings.questions] == ["nothing", "coffee leaf miner"]
+    assert plan.columns[0].names == {"xyz": "nothing", "miner?": "coffee leaf miner"}
     assert readings.left == [
         f"2 x {name}"
         for name in (
             "#N/A of column Diagnóstico (taken as empty)",
             "'xyz' of column Diagnóstico",
-            "'miner?' of column Diagnóstico",
         )
     ]
     _, readings = _read(
@@ -496,3 +506,105 @@ def test_days_of_one_photo_each_are_no_groups(photos, tmp_path: Path, days, ask)
     table.write_text("\n".join(["Photo,Date,Apples", *rows]))
     plan, _ = _read(photos, table)
     assert plan.columns[0].ask == ask
+
+
+def _csv(path: Path, rows: list[list]) -> Path:
+    path.write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n", encoding="utf-8")
+    return path
+
+
+def _questions(photos: Path, table: Path, *words: str) -> dict[str, str]:
+    """Return the proposed answers to the questions on a table, by option."""
+    _, readings = _read(photos, table, *words)
+    return {each.option: each.proposed for each in readings.questions}
+
+
+@pytest.mark.parametrize(
+    ("head", "proposed", "columns"),
+    [
+        (["Foto,Manzanas,,Fecha", ",verdes,rojas,"], "1-2", ["Manzanas verdes", "Manzanas rojas", "Fecha"]),
+        (["Photo,Height,Severity,Day", ",(cm),(%),"], "1-2", ["Height (cm)", "Severity (%)", "Day"]),
+        (["Trial 7,,,", "Photo,2024,2025,Day"], "2", ["2024", "2025", "Day"]),
+        (["Photo,Severity (%),,Day", ",1,2,"], "1", ["Severity (%)", "column 3", "Day"]),
+    ],
+)  # fmt: skip
+def test_it_is_asked_whether_a_row_below_the_header_belongs_to_it(
+    photos, tmp_path: Path, head, proposed, columns
+):
+    table = tmp_path / "t.csv"
+    lines = [f"{name},{at},{20 + at},{at % 2}" for at, name in enumerate(NAMES)]
+    table.write_text("\n".join([*head, *lines]))
+    assert _questions(photos, table)["--set=header"] == proposed
+    plan, readings = _read(photos, table, f"header={proposed}")
+    assert [each.column for each in plan.columns] == columns
+    assert plan.header == proposed, "the plan reads the table again as the answer says"
+    assert "--set=header" not in [each.option for each in readings.questions]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ["", 3, "wet"],
+        ["IMG_99.jpg", 3, "wet"],
+        ["Total", 30, "wet"],
+        ["Block A", "Block A", "Block A"],  # a merged cell, as it is read
+    ],
+)
+def test_a_first_row_without_its_photo_is_no_header(photos, tmp_path: Path, first):
+    rows = [["photo", "apples", "note"], first, *([name, 4, "dry"] for name in NAMES)]
+    assert _questions(photos, _csv(tmp_path / "t.csv", rows)) == {}
+
+
+@pytest.mark.parametrize("header", ["Photo", "Image name", "Leaf"])
+def test_rows_below_a_second_header_are_another_table(photos, tmp_path: Path, header):
+    lower = [[header, "Lesions"], *([name, 30] for name in NAMES[8:])]
+    table = _csv(tmp_path / "t.csv", [*COUNTS[:5], COUNTS[0], *COUNTS[5:9], *lower])
+    seen = match_rows(photos, table, None, readings := Readings())
+    assert [image.name for _, image, _ in seen.cells_of("Apples")] == NAMES[:8]
+    (dropped,) = [
+        line for line in seen.skipped.lines() if f"another header ({header}, Lesions)" in line
+    ]
+    assert NAMES[8] in dropped
+    assert f"the rows below row 11, which have another header ({header}, Lesions)" in readings.left
+    assert (seen.rows, seen.n_elsewhere) == (8, 4)
+
+
+def test_a_photo_without_a_number_is_no_second_header(photos, tmp_path: Path):
+    (photos / "IMG_5.jpg").rename(photos / "north.jpg")
+    rows = [["north" if name == "IMG_5.jpg" else name, at] for at, name in enumerate(NAMES)]
+    rows[4][1] = "many"
+    seen = match_rows(photos, _csv(tmp_path / "t.csv", [["Photo", "Apples"], *rows]))
+    assert len(seen.matched) == len(NAMES)
+
+
+def test_columns_behind_other_photos_are_left(photos, tmp_path: Path):
+    """Two tables side by side have one row for two photos."""
+    head = ["Photo", "Apples", "", "Photo", "Severity (%)"]
+    rows = [[name, at, "", NAMES[-at], at + 3] for at, name in enumerate(NAMES)]
+    table = _csv(tmp_path / "t.csv", [head, *rows])
+    for photo_column, asked in (("Photo", "Apples"), ("Photo (2)", "Severity (%)")):
+        plan, readings = _read(photos, table, f"images_column={photo_column}")
+        assert [each.column for each in plan.columns if each.is_asked] == [asked]
+        other = {"Apples": "Severity (%)", "Severity (%)": "Apples"}[asked]
+        assert any(other in left and "other photos" in left for left in readings.left)
+    adjacent = [["Before", "After", "Apples"], *([n, NAMES[-at], at] for at, n in enumerate(NAMES))]
+    plan, _ = _read(photos, _csv(tmp_path / "u.csv", adjacent), "images_column=Before")
+    assert [each.column for each in plan.columns if each.is_asked] == ["Apples"]
+
+
+def test_it_is_asked_whether_rows_without_a_photo_are_of_the_photo_above(photos, tmp_path: Path):
+    """A CSV file has the text of merged cells once."""
+    rows = [[name if part == 0 else "", 10 * part + 5] for name in NAMES for part in range(3)]
+    rows += [["", "Total"]]
+    table = _csv(tmp_path / "t.csv", [["Photo", "Severity (%)"], *rows])
+    assert _questions(photos, table) == {"--set=unnamed_rows": "above"}
+    plan, _ = _read(photos, table, "unnamed_rows=above")
+    assert plan.unnamed_rows == "above"
+    for answer, numbers in (("above", [5.0, 15.0, 25.0]), ("left-out", [5.0])):
+        seen = match_rows(photos, table, None, Readings(), {"unnamed_rows": answer})
+        found = [
+            float(text)
+            for _, image, text in seen.cells_of("Severity (%)")
+            if image.name == NAMES[3]
+        ]
+        assert found == numbers

@@ -147,9 +147,80 @@ def test_a_wrong_encoding_in_the_plan_says_where(tmp_path: Path):
 def test_the_header_is_the_first_row_that_is_no_title(text, header, columns, tmp_path: Path):
     (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
     table = open_table(tmp_path / "t.csv")
-    assert (table.header, table.columns) == (header, columns)
+    assert (table.header, table.columns) == ((header, header), columns)
     assert next(table.rows())[0] == header + 1
     assert f"header in row {header}" in table.described or header == 1
+
+
+def _sheet(path: Path, rows: list[list], *merged: str):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for cells_of_range in merged:
+        book.active.merge_cells(cells_of_range)
+    book.save(path)
+    return open_table(path, fill_merged=True, is_data=lambda cells: "a.jpg" in cells)
+
+
+COLORS = ("Foto", "Manzanas verdes", "Manzanas rojas", "Fecha")
+APPLES = [["Foto", "Manzanas", None, "Fecha"], [None, "verdes", "rojas"], ["a.jpg", 1, 2, "x"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged", "header", "columns"),
+    [
+        (APPLES, ["B1:C1"], (1, 2), COLORS),
+        (APPLES, ["A1:A2", "B1:C1", "D1:D2"], (1, 2), COLORS),
+        ([["Ensayo 2026"], *APPLES], ["A1:D1", "B2:C2"], (2, 3), COLORS),
+        ([["Ensayo 2026"], *APPLES], ["A1:B1", "B2:C2"], (2, 3), COLORS),
+        (
+            [["Photo", "Severity (%)"], [None, "leaf 1", "leaf 2", "leaf 3"], ["a.jpg", 1, 2, 3]],
+            ["B1:D1"],
+            (1, 2),
+            ("Photo", "Severity (%) leaf 1", "Severity (%) leaf 2", "Severity (%) leaf 3"),
+        ),
+        (
+            [[None, "Trial"], ["Photo", "Upper", None, "Lower"], [None, *["rust", "cover"] * 2], ["a.jpg", 1]],
+            ["B1:E1", "B2:C2", "D2:E2"],
+            (1, 3),
+            ("Photo", "Trial Upper rust", "Trial Upper cover", "Trial Lower rust", "Trial Lower cover"),
+        ),
+        ([["Photo", "Severity"], ["a.jpg", 1, 2]], ["B1:C1"], (1, 1), ("Photo", "Severity", "Severity (2)")),
+        ([["Trial"], ["Photo", 2024, 2025], ["a.jpg", 1, 2]], ["A1:C1"], (2, 2), ("Photo", "2024", "2025")),
+    ],
+)  # fmt: skip
+def test_merged_cells_of_a_workbook_say_which_rows_are_its_header(
+    rows, merged, header, columns, tmp_path: Path
+):
+    table = _sheet(tmp_path / "t.xlsx", rows, *merged)
+    assert (table.header, table.columns) == (header, columns)
+    assert next(table.rows())[0] == header[1] + 1
+
+
+def test_a_column_of_a_workbook_without_a_header_has_its_letter(tmp_path: Path):
+    rows = [["photo", "apples"], ["a.jpg", 3], ["b.jpg", 4, None, "wet"]]
+    table = _sheet(tmp_path / "t.xlsx", rows)
+    assert table.columns == ("photo", "apples", "column C", "column D")
+    assert list(table.rows())[1] == (3, ("b.jpg", "4", "", "wet"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        ("1-2", ("Foto", "Manzanas verdes", "Manzanas rojas", "Fecha")),
+        ("2", ("column 1", "verdes", "rojas", "column 4")),
+    ],
+)
+def test_the_rows_of_a_header_can_be_given(rows, columns, tmp_path: Path):
+    text = "Foto,Manzanas,,Fecha\n,verdes,rojas,\na.jpg,1,2,x\n"
+    (tmp_path / "t.csv").write_text(text)
+    table = open_table(tmp_path / "t.csv", header=rows)
+    assert table.columns == columns
+    assert list(table.rows()) == [(3, ("a.jpg", "1", "2", "x"))]
+    for wrong in ("0", "3-2", "first", "9"):
+        with pytest.raises(BenchmarkError, match=r"names no rows|no text in row 9"):
+            open_table(tmp_path / "t.csv", header=wrong)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import pytest
 
 from agrotools.core import BenchmarkError
+from agrotools.formats.table_use import TableUse, stored_use, stored_warnings
 from agrotools.formats.tool_check import LabelCount, ToolCheck, stored_checks
+from agrotools.formats.tool_labels import AskedLabel, ToolLabels, stored_labels
 from agrotools.scoring.statistics import exact_share_interval
 
 
@@ -74,3 +76,50 @@ def test_the_interval_is_that_of_clopper_and_pearson(hits, n, lower, upper):
 def test_no_share_is_refused(hits, n):
     with pytest.raises(ValueError, match="no share"):
         exact_share_interval(hits, n)
+
+
+def _labels(*labels: tuple[str, tuple[str, ...], int]) -> ToolLabels:
+    asked = [AskedLabel(label=label, names=names, n=n) for label, names, n in labels]
+    return ToolLabels(column="Disease", tool="diagnose_pest_disease", labels=tuple(asked))
+
+
+SIGATOKA = ("black sigatoka", ("banana_black_sigatoka", "black sigatoka"), 16)
+HEALTHY = ("healthy", ("banana_healthy", "healthy"), 4)
+
+
+def test_labels_that_a_tool_cannot_give_are_said_with_the_nearest_that_it_can():
+    asked = _labels(SIGATOKA, HEALTHY)
+    pack = {"sigatoka": "sigatoka", "banana_healthy": "healthy", "panama": "panama"}
+    assert [each.label for each in asked.unnamed_by(pack)] == ["black sigatoka"]
+    said = asked.warning(pack, "the pack")
+    assert "the pack cannot name 1 of 2 labels (16 of 20 photos)" in said
+    assert "'healthy', 'panama', 'sigatoka'" in said
+    assert said.endswith("--set 'Disease.names.black sigatoka=sigatoka'")
+    assert asked.warning({**pack, "banana_black_sigatoka": "bs"}, "the pack") == ""
+    far = asked.warning({"banana_healthy": "healthy", "panama": "panama"}, "the pack")
+    assert "--set" not in far
+
+
+def test_a_label_that_another_label_of_the_table_has_is_not_offered():
+    asked = _labels(SIGATOKA, ("sigatoka", ("sigatoka",), 4))
+    assert "--set" not in asked.warning({"sigatoka": "sigatoka"}, "the pack")
+
+
+@pytest.mark.parametrize(
+    ("used", "with_photo", "says"), [(16, 44, "16 of 44"), (36, 44, ""), (8, 10, ""), (0, 0, "")]
+)
+def test_a_benchmark_that_uses_few_rows_of_its_table_says_so(used, with_photo, says):
+    use = TableUse(used=used, with_photo=with_photo)
+    assert bool(use.warning()) is bool(says)
+    assert says in use.warning()
+    stored = {"table_use": use.model_dump()}
+    assert stored_use(stored) == use
+    assert len(stored_warnings(stored)) == bool(says)
+
+
+def test_what_a_build_stored_and_someone_changed_is_an_error_with_a_hint():
+    assert (stored_use({}), stored_warnings({}), stored_labels({})) == (None, [], [])
+    for read, key in ((stored_use, "table_use"), (stored_labels, "tool_labels")):
+        with pytest.raises(BenchmarkError, match=rf"metadata\.{key}") as refused:
+            read({key: [{"used": 1}]})
+        assert "build the benchmark again" in str(refused.value.hint)

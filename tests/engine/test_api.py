@@ -68,7 +68,8 @@ def test_public_names_of_package_tools_and_plugins():
                 "backend_files",
                 "cacheable",
             ),
-            *("files_by_last_part", "resolves", "expert", "example", "unusable", "libraries"),
+            *("files_by_last_part", "resolves", "expert", "example"),
+            *("unusable", "nameable", "libraries"),
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)

@@ -96,6 +96,10 @@ class ToolDeclarationError(TypeError):
     """Error in the declaration of a tool, raised when its module is imported."""
 
 
+Nameable = Callable[[str | None, Arguments], Mapping[str, str] | None]
+"""Names that the result of a call may have, as :func:`tool` describes it."""
+
+
 def tool(
     *,
     category: str,
@@ -110,6 +114,7 @@ def tool(
     expert: Sequence[str] = (),
     example: Mapping[str, JsonValue] | None = None,
     unusable: Callable[[str | None], Mapping[str, Collection[str]]] | None = None,
+    nameable: Nameable | None = None,
     libraries: Sequence[str] | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function as a tool.
@@ -137,6 +142,9 @@ def tool(
             argument that is a file has the kind of the file as its value: ``image``, ``raster``, ``depth``, ``mask``.
         unusable: function from a back-end (None: the default) to the choices of arguments that cannot work on this
             machine, by argument. Models are not shown them.
+        nameable: function from a back-end (None: the default) and the arguments of a call to the names that its result
+            may have, each with the label that the recogniser has for it; None if it may have any name. It opens no
+            picture. The labels of a benchmark that are none of them are said before a run.
         libraries: modules that the function imports and a plain installation of agrotools lacks. Without them the tool
             is refused before it runs. None: those that read pictures and rasters (the extra ``tools``) if an argument
             is a file, else none.
@@ -160,6 +168,7 @@ def tool(
             expert=tuple(expert),
             example=dict(example or {}),
             unusable=unusable,
+            nameable=nameable,
             declared_libraries=None if libraries is None else tuple(libraries),
         )
 
@@ -183,6 +192,7 @@ class Tool(Generic[P, R]):
     expert: tuple[str, ...]
     example: dict[str, JsonValue]
     unusable: Callable[[str | None], Mapping[str, Collection[str]]] | None
+    nameable: Nameable | None
     declared_libraries: tuple[str, ...] | None
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ class ToolWithoutFunction(Tool[..., Any]):
         self.expert = spec.expert
         self.example = {}
         self.unusable = None
+        self.nameable = None
         self.declared_libraries = ()
 
     def read(self, arguments: Arguments) -> Arguments:

@@ -92,4 +92,7 @@ def _answering_hint(error: "UndecidedError", parameters: Collection[str]) -> str
         return error.hint
     answered = command_line(*sys.argv[1:], *error.answers)
     hint = f"answer them in one command (change the values): {answered}"
+    if error.placeholders:
+        words = ", ".join(dict.fromkeys(error.placeholders))
+        return f"{hint}\n  only you know what to write for {words}"
     return f"{hint}\n  or add --yes to take these readings" if "yes" in parameters else hint

@@ -91,14 +91,21 @@ class UsageError(AgrotoolsError):
 class UndecidedError(AgrotoolsError):
     """Data may mean two things, and nothing settles which: the hint, or one of the ``answers``, would.
 
-    ``answers``: words of a command line, one for each question, with the proposed values.
+    ``answers``: words of a command line, one for each question, with the proposed values. ``placeholders``: those of
+    their values that only the user can replace.
     """
 
     def __init__(
-        self, message: str, *, hint: str | None = None, answers: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        answers: tuple[str, ...] = (),
+        placeholders: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message, hint=hint)
         self.answers: tuple[str, ...] = answers
+        self.placeholders: tuple[str, ...] = placeholders
 
 
 class EndpointRefusal(UsageError):

@@ -1,7 +1,7 @@
 """How a user's file was read: what was taken, what it may mean instead, and what was not read.
 
 A reader that finds two readings with other values calls :meth:`Readings.choose`; it never picks one itself. On a
-terminal the user is asked at once. In a script the reader goes on with the first reading, so that it finds all its
+terminal the user is asked at once. In a script the reader goes on with the proposed reading, so that it finds all its
 questions, and :meth:`Readings.settle` then stops the command before it writes anything.
 """
 
@@ -28,15 +28,20 @@ class ReadingQuestion(NamedTuple):
     """A question on a file. ``choices``: all readings, the proposed one first.
 
     ``option``: the option that answers it, as in ``--layer`` or ``--set=sheet``; the answer is ``--layer=plots``.
-    ``is_open``: a value that is none of the choices is an answer, too. ``suggested``: the answer in the command that
-    a script prints, where it keeps more of the data than the proposed one, which is taken unseen.
+    ``is_open``: a value that is none of the choices is an answer, too. ``placeholder``: stands for the answer where
+    only the user knows it, so that no choice is proposed.
     """
 
     text: str
     option: str
     choices: tuple[Choice, ...]
     is_open: bool = False
-    suggested: str = ""
+    placeholder: str = ""
+
+    @property
+    def proposed(self) -> str:
+        """The answer that a printed command has, and that ``--yes`` takes; a placeholder is none that can be taken."""
+        return self.placeholder or self.choices[0].value
 
     def answered(self, value: str) -> str:
         """Return the word of a command line that answers the question with ``value``."""
@@ -52,7 +57,7 @@ class Readings:
     """What was read of the files of one command.
 
     ``ask``: puts a question to the user, and returns one of its values; None where nobody can answer. ``accept``: the
-    proposed readings are taken (``--yes``).
+    proposed readings are taken (``--yes``); what only the user knows stays a question.
     """
 
     def __init__(
@@ -70,6 +75,11 @@ class Readings:
         """Answers to questions that no option gave, of the user or of ``--yes``, as words of a command line."""
         self.chosen: dict[str, str] = {}
         """The reading that was taken of each question, by its option."""
+
+    @property
+    def can_ask(self) -> bool:
+        """True if the user answers questions now."""
+        return self._ask is not None and not self._accept
 
     def take(self, what: str) -> None:
         """Say what was read, once."""
@@ -104,12 +114,14 @@ class Readings:
             )
         if len(values) == 1 and not question.is_open:
             return values[0]
-        proposed = values[0]
-        if not self._accept and self._ask is None:
+        if self._ask is not None and self.can_ask:
+            chosen = self._ask(question)
+        elif self._accept and not question.placeholder:
+            chosen = question.proposed
+        else:
             if question not in self.questions:
                 self.questions.append(question)
-            return proposed
-        chosen = proposed if self._accept or self._ask is None else self._ask(question)
+            return values[0]
         self.answers.append(question.answered(chosen))
         return chosen
 
@@ -126,9 +138,8 @@ class Readings:
         head = "1 question" if number == 1 else f"{number} questions"
         raise UndecidedError(
             "\n  ".join([f"{head}, each with the readings that are possible:", *listed]),
-            answers=tuple(
-                each.answered(each.suggested or each.choices[0].value) for each in self.questions
-            ),
+            answers=(*self.answers, *(each.answered(each.proposed) for each in self.questions)),
+            placeholders=tuple(filter(None, (each.placeholder for each in self.questions))),
         )
 
     def as_data(self) -> dict[str, Any]:

@@ -153,6 +153,27 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST_CORRECTIONS = 4
 
 
+FAR = 1.0
+"""Distance of names that are other words."""
+_MOST_EDITS = 0.3
+"""Largest share of letters that may differ: one of four to six, two of seven to nine. Farther names are other words."""
+_LEAST_STEM = 4
+"""Fewest letters of an abbreviation: "miner" is the last word of "leaf miner", "ant" of too many names."""
+
+
+def name_distance(written: str, known: str) -> float:
+    """Return the share of letters that differ between two names, the largest for a whole word of ``known``, or
+    :data:`FAR`."""
+    written, known = folded(written), folded(known)
+    longest = max(len(written), len(known))
+    if written and abs(len(written) - len(known)) <= _MOST_EDITS * longest:
+        distance = edit_distance(written, known) / longest
+        if distance <= _MOST_EDITS:
+            return distance
+    is_word = len(written) >= _LEAST_STEM and written in known.split()
+    return _MOST_EDITS if is_word else FAR
+
+
 def edit_distance(a: str, b: str) -> int:
     """Return the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment)."""
     before, last = [0] * (len(b) + 1), [*range(len(b) + 1)]

@@ -23,7 +23,9 @@ from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
+from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
+from agrotools.formats.tool_labels import stored_labels
 from agrotools.loading import Benchmark, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
 from agrotools.loading.validate import check_for_run
@@ -361,6 +363,20 @@ def _safe_name(name: str) -> str:
     return "".join(letters).strip("-.")
 
 
+def _labels_not_named(benchmark: Benchmark, settings: RunSettings, items: WorkItems) -> list[str]:
+    """Return which labels of own photos the tools of a run cannot give: each of their questions is lost with them."""
+    if settings.recorded or not any(part.mode == "end-to-end" for part in items.parts):
+        return []
+    lines: list[str] = []
+    for asked in stored_labels(benchmark.header.metadata):
+        tool = get_tool(asked.tool)
+        backend = settings.executed_backends.get(asked.tool, tool.backends[0])
+        nameable = tool.nameable(backend, asked.arguments) if tool.nameable else None
+        if nameable is not None:
+            lines.append(asked.warning(nameable, f"{asked.tool} with the back-end {backend}"))
+    return [line for line in lines if line]
+
+
 def describe_run(
     config: EvalConfig,
     settings: RunSettings,
@@ -394,6 +410,10 @@ def describe_run(
         quick=chosen.quick,
         degrade=chosen.degrade,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
+        benchmark_warnings=(
+            *stored_warnings(benchmark.header.metadata),
+            *_labels_not_named(benchmark, settings, items),
+        ),
         model=source.name,
         name=config.run.name,
         model_hash=source.model_hash,

@@ -204,6 +204,7 @@ def _notes(plan: RunPlan, store: RunStore, *, n_finished: int) -> list[str]:
         notes.append("finished samples are kept: give a new version of the server another --out")
     if plan.settings.note:
         notes.append(plan.settings.note)
+    notes += [f"warning: {line}" for line in plan.manifest.benchmark_warnings]
     notes += benchmark_notes(plan.benchmark)
     notes += _probe_notes(source, plan.settings, plan.folder)
     return [*notes, *store.notes]

@@ -70,6 +70,8 @@ class Manifest(FrozenModel):
     synthetic: bool = False
     tool_checks: Annotated[tuple[ToolCheck, ...], Field(exclude_if=lambda checks: not checks)] = ()
     """How often the tools agree with the table of whoever built the benchmark from own photos, as the build found."""
+    benchmark_warnings: Annotated[tuple[str, ...], Field(exclude_if=lambda lines: not lines)] = ()
+    """What stands above all results on the benchmark, such as that it uses few rows of its table."""
     model: str
     name: Annotated[str, Field(exclude_if=lambda name: not name)] = ""
     """Name of the model in tables and on pages (``--name``); empty: the model itself."""
@@ -250,6 +252,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "name": new.name or old.name,
             "data_root": new.data_root or old.data_root,
             "tool_checks": new.tool_checks or old.tool_checks,
+            "benchmark_warnings": new.benchmark_warnings or old.benchmark_warnings,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "tool_data": new.tool_data | old.tool_data,

@@ -15,6 +15,7 @@ from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, Usag
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
+from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.loading import Benchmark
 from agrotools.loading.contract import BenchmarkPlugin
@@ -164,6 +165,7 @@ def import_predictions(
         synthetic=benchmark.synthetic,
         quick=is_quick,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
+        benchmark_warnings=tuple(stored_warnings(benchmark.header.metadata)),
         model=model or choosing.decided.get("--only=model") or file.stem,
         model_hash=_content_hash(file, choosing.decided),
         protocol=PREDICTIONS,

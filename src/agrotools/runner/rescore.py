@@ -483,7 +483,7 @@ def summary_of(
         "tools": manifest.tools,
         "tool_checks": manifest.tool_checks,
         "judging": judges.panel(),
-        "warnings": (*tally.notes, *warnings),
+        "warnings": (*manifest.benchmark_warnings, *tally.notes, *warnings),
     }
     summary = summary.model_copy(update=update)
     return _add_published(summary, run, manifest, embedder, judges) if published else summary

@@ -10,11 +10,11 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -33,6 +33,9 @@ WORKBOOKS = (".xlsx", ".xlsm")
 Record = tuple[int, list[str]]
 """Number of a row, and its cells as they are in the file."""
 
+IsData = Callable[[Sequence[str]], bool]
+"""Tells from its cells that a row holds data, so that it is no row of a header."""
+
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
 _DETECTED_BYTES = 1 << 24
@@ -47,6 +50,9 @@ _SEPARATOR = re.compile('"?sep=([^\\w"])"?[\r\n]*', re.IGNORECASE)
 _CONTENT = re.compile(r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}")
 """A number with a unit, or a file name."""
 _MOST_COLUMNS = 1000
+_LETTERS = 26
+_MIDNIGHT = "T00:00:00"
+"""End of a date in a workbook, which has no time of day as a name of a column."""
 _SHOWN = 5
 """Hidden rows or columns that a note names."""
 _LARGEST_WORKBOOK = 300_000_000
@@ -60,14 +66,43 @@ _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 
 
+class HeaderRows(NamedTuple):
+    """The first and the last row of a header, numbered as in the file; most headers have one row."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, text: str) -> "HeaderRows":
+        """Return the rows that ``2`` or ``2-3`` names.
+
+        Raises:
+            NoFileError: the text names no rows.
+        """
+        found = re.fullmatch(r"([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?", text.strip())
+        rows = cls(int(found[1]), int(found[2] or found[1])) if found else None
+        if rows is None or rows.last < rows.first:
+            raise NoFileError(
+                f"header={text} names no rows", hint="write one row, or two: 2 or 2-3"
+            )
+        return rows
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+_FIRST_ROW = HeaderRows(1, 1)
+
+
 @dataclass(frozen=True)
 class SheetTable:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
-    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its row. ``alike``:
-    groups of columns whose names in the header differ at most in case. ``hidden``: what is read although the workbook
-    hides it; empty for nothing. ``merged``: number of merged ranges of a sheet that were filled. ``counted``: columns
-    with the numbers of objects in annotations. ``attribute``: the chosen attribute of objects that is their class.
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its first and last row.
+    ``alike``: groups of columns whose names in the header differ at most in case. ``hidden``: what is read although
+    the workbook hides it; empty for nothing. ``merged``: number of merged ranges of a sheet that were filled.
+    ``counted``: columns with the numbers of objects in annotations. ``attribute``: the chosen attribute of objects that
+    is their class.
     """
 
     path: Path
@@ -76,7 +111,7 @@ class SheetTable:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
-    header: int = 1
+    header: HeaderRows = _FIRST_ROW
     alike: tuple[tuple[str, ...], ...] = ()
     counted: tuple[str, ...] = ()
     attribute: str | None = None
@@ -127,11 +162,20 @@ class SheetTable:
             yield number, dict(zip(self.columns, cells, strict=False))
 
     @property
+    def described_file(self) -> str:
+        """The name of the file, with the sheet of a workbook."""
+        return f"{self.path.name}, sheet {self.sheet!r}" if self.sheet else self.path.name
+
+    @property
     def described(self) -> str:
         """Description of the file's format."""
         if self.is_of_annotations:
             return "annotations"
-        below = f", header in row {self.header}" if self.header > 1 else ""
+        below = ""
+        if self.header.last > self.header.first:
+            below = f", header in rows {self.header.first} to {self.header.last}"
+        elif self.header.first > 1:
+            below = f", header in row {self.header.first}"
         if self.sheet is not None:
             hidden = f"; {self.hidden}" if self.hidden else ""
             return f"sheet {self.sheet!r}{below}{hidden}"
@@ -150,9 +194,13 @@ def open_table(
     allow_formulas: bool = False,
     mark_struck: bool = False,
     fill_merged: bool = False,
+    header: str | None = None,
+    is_data: IsData | None = None,
 ) -> SheetTable:
     """Open the table in ``path``; settings that are None are detected. The sheet is the first visible one with text.
 
+    ``header``: the rows of the header, as ``2`` or ``2-3``. ``is_data``: tells that a row is none of the header. With
+    it, a header of a workbook has as many rows as its merged cells say; without it, a header has one row.
     ``mark_struck``: write :data:`STRUCK` around the text of cells that are struck through.
     ``allow_formulas``: read cells of xlsx files with formulas that no program has computed yet as empty ones.
     ``fill_merged``: all cells of a merged range have its value, not only the first.
@@ -170,13 +218,27 @@ def open_table(
             allow_formulas=allow_formulas,
             fill_merged=fill_merged,
             mark_struck=mark_struck,
+            sought=_Sought(header, is_data),
         )
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
-    return _open_csv(path, encoding, delimiter)
+    return _open_csv(path, encoding, delimiter, _Sought(header, is_data))
 
 
-def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> SheetTable:
+class _Sought(NamedTuple):
+    """What is known of a header before the table is read. ``merged``: the merged ranges that its cells may have."""
+
+    rows: str | None = None
+    is_data: IsData | None = None
+    merged: "Sequence[_Merged]" = ()
+
+
+_NOTHING_KNOWN = _Sought()
+
+
+def _open_csv(
+    path: Path, encoding: str | None, delimiter: str | None, sought: _Sought
+) -> SheetTable:
     try:
         encoding = encoding or found_encoding(path)
         codecs.lookup(encoding)
@@ -198,7 +260,7 @@ def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> SheetT
             rows = csv.reader(chain(first, file), delimiter=delimiter, strict=True)
             yield from enumerate(rows, start=1)
 
-    return _table(path, records, encoding=encoding, delimiter=delimiter)
+    return _table(path, records, sought=sought, encoding=encoding, delimiter=delimiter)
 
 
 class WorkbookSheet(NamedTuple):
@@ -300,6 +362,7 @@ def _open_sheet(
     allow_formulas: bool,
     fill_merged: bool,
     mark_struck: bool,
+    sought: _Sought,
 ) -> SheetTable:
     sheet = _chosen_sheet(path, name)
     if not allow_formulas:
@@ -321,13 +384,14 @@ def _open_sheet(
         path,
         lambda: _filled(kept.read(), upright),
         lambda: _filled(kept.read(), merged),
+        sought=sought._replace(merged=merged),
         sheet=sheet.name,
     )
     hidden = [_hidden_text(table, layout.hidden_rows, layout.hidden_columns)]
     if sheet.is_hidden:
         hidden.insert(0, "a hidden sheet")
     listed = ", ".join(filter(None, hidden))
-    below = [each for each in merged if each.last_row > table.header]
+    below = [each for each in merged if each.last_row > table.header.last]
     return replace(
         table, hidden=f"{listed}, read like the others" if listed else "", merged=len(below)
     )
@@ -538,11 +602,13 @@ def _table(
     records: Callable[[], Iterator[Record]],
     below: Callable[[], Iterator[Record]] | None = None,
     *,
+    sought: _Sought = _NOTHING_KNOWN,
     encoding: str | None = None,
     delimiter: str | None = None,
     sheet: str | None = None,
 ) -> SheetTable:
     """Return the table of ``records``; ``below`` are the same rows as they are read below the header."""
+    read = below or records
     with_text = (
         (number, record)
         for number, record in _guarded(path, records, encoding)
@@ -553,19 +619,33 @@ def _table(
         raise NoFileError(
             f"{path.name} is empty", hint="row 1 names the columns, the others contain answers"
         )
-    header_row, header = _found_header(top)
-    if len(header) > _MOST_COLUMNS:
+    header = HeaderRows.of(sought.rows) if sought.rows is not None else _found_rows(top, sought)
+    of_header = dict(takewhile(lambda each: each[0] <= header.last, _guarded(path, read, encoding)))
+    names = _names_in(of_header, header, sought.merged)
+    if not any(names):
         raise NoFileError(
-            f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}"
+            f"{path.name} has no text in row {header}",
+            hint="header names the rows with the columns",
+        )
+    if sheet is not None:
+        # In a workbook nothing says how wide a table is: a column may have values and no name.
+        rows_below = (
+            record for number, record in _guarded(path, read, encoding) if number > header.last
+        )
+        names += [""] * (max(map(len, rows_below), default=0) - len(names))
+    if len(names) > _MOST_COLUMNS:
+        raise NoFileError(
+            f"{path.name} has {len(names)} columns", hint=f"keep at most {_MOST_COLUMNS}"
         )
     names = [
-        " ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)
+        name or _unnamed(number, in_sheet=sheet is not None)
+        for number, name in enumerate(names, start=1)
     ]
     columns = unique_names(names)
 
     def rows() -> Iterator[Row]:
-        for number, record in _guarded(path, below or records, encoding):
-            if number <= header_row:
+        for number, record in _guarded(path, read, encoding):
+            if number <= header.last:
                 continue
             has_more = any(cell.strip() for cell in record[len(columns) :])
             if delimiter is not None and has_more:
@@ -583,9 +663,93 @@ def _table(
         encoding=encoding,
         delimiter=delimiter,
         sheet=sheet,
-        header=header_row,
+        header=header,
         alike=columns_alike(columns, names),
     )
+
+
+def _unnamed(number: int, *, in_sheet: bool) -> str:
+    """Return the name of a column without one: ``column C`` as spreadsheets show it, ``column 3`` of a CSV file."""
+    if not in_sheet:
+        return f"column {number}"
+    letters = ""
+    while number:
+        number, place = divmod(number - 1, _LETTERS)
+        letters = chr(ord("A") + place) + letters
+    return f"column {letters}"
+
+
+UNNAMED = re.compile(r"column (?:\d+|[A-Z]{1,3})")
+"""A column that has no name in the header, as :func:`open_table` calls it."""
+
+
+def _found_rows(top: Sequence[Record], sought: _Sought) -> HeaderRows:
+    """Return the rows of the header: that with the most names, and those which its merged cells join to it."""
+    is_data = sought.is_data
+    if is_data is None:
+        number, _ = _found_header(top)
+        return HeaderRows(number, number)
+    above = [*takewhile(lambda row: not is_data(row[1]), top)] or top
+    texts = dict(above)
+    n_columns = max(len(_without_end([*record])) for record in texts.values())
+    titles = {each.first_row for each in sought.merged if _is_title(each, texts, n_columns)}
+    number, _ = _found_header([row for row in above if row[0] not in titles] or above)
+    header = HeaderRows(number, number)
+    while (more := _extended(header, sought.merged, texts, n_columns)) != header:
+        header = more
+    return header
+
+
+def _extended(
+    header: HeaderRows, merged: "Sequence[_Merged]", texts: Mapping[int, Sequence[str]], width: int
+) -> HeaderRows:
+    """Return the rows of a header with those that its merged cells, or merged cells above it, join to it.
+
+    A cell over several columns is the first part of their names, and the row below it has the second part.
+    ``texts``: the rows that may belong to it, by number; ``width``: number of columns of the table.
+    """
+    first, last = header
+    for each in merged:
+        is_wide = each.last_column > each.first_column
+        if each.first_row <= last <= each.last_row and each.first_row >= first:
+            below = texts.get(each.last_row + 1, ())[each.first_column - 1 : each.last_column]
+            last = each.last_row + 1 if is_wide and any(below) else max(last, each.last_row)
+        is_above = is_wide and each.last_row == first - 1 and not _is_title(each, texts, width)
+        if is_above or each.first_row < first <= each.last_row:
+            first = each.first_row
+    return HeaderRows(first, last)
+
+
+def _is_title(merged: "_Merged", texts: Mapping[int, Sequence[str]], width: int) -> bool:
+    """Return True for a merged range that is a title of the table: over all of it, or alone in its row at the left."""
+    if merged.first_column > 1 or merged.last_column == 1:
+        return False
+    n_texts = sum(bool(text) for text in texts.get(merged.first_row, ()))
+    return merged.last_column >= width or n_texts == 1
+
+
+def _names_in(
+    records: Mapping[int, Sequence[str]], header: HeaderRows, merged: "Sequence[_Merged]"
+) -> list[str]:
+    """Return the names of the columns, each made of the different texts of its rows: ``Severity (%) leaf 1``."""
+    parts: dict[int, list[str]] = {}
+    # From the last row up: what stands below a column says whether a text above reaches it.
+    for number in range(header.last, header.first - 1, -1):
+        is_merged = any(
+            each.first_row <= number <= each.last_row and each.last_column > each.first_column
+            for each in merged
+        )
+        before = ""
+        for place, cell in enumerate(records.get(number, ())):
+            text = " ".join(cell.split()).removesuffix(_MIDNIGHT)
+            of_column = parts.setdefault(place, [])
+            if not text and of_column and not is_merged:
+                # A CSV file has the text of a merged cell once, and empty cells behind it.
+                text = before
+            before = text or before
+            if text and text not in of_column:
+                of_column.insert(0, text)
+    return [" ".join(parts.get(place, ())) for place in range(max(parts, default=-1) + 1)]
 
 
 def _guarded(
@@ -608,7 +772,7 @@ def _guarded(
         ) from error
 
 
-def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+def _found_header(top: Sequence[Record]) -> tuple[int, list[str]]:
     """Return the header among the first rows with text: the first, unless it is a title above a fuller row of names.
 
     Data below a header that lacks a name are fuller, too, but hold numbers, file names, or some digits (``IMG_1``).

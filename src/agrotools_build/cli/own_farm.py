@@ -119,6 +119,8 @@ def _refuse_another(settings: dict[str, str], plan: "Plan", file: Path) -> None:
 
 def _print_built(built: "BuiltBenchmark") -> None:
     cleaned = f"place, names, dates and descriptions in the metadata of {count_text(built.n_cleaned, 'photo')}"
+    if built.use is not None and (warning := built.use.warning()):
+        typer.echo(f"{built.header.name} {warning}; the lines below say why")
     said = {
         "observers": built.agreements,
         "used": [f"{column}, {count} photos" for column, count in built.used.items()],

@@ -27,6 +27,7 @@ from pydantic import JsonValue
 from agrotools.core import Sample
 from agrotools.core.files import artifact_path, sha256_of_file, write_whole
 from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader, resolve_file
+from agrotools.formats.tool_labels import LABELS_KEY
 from agrotools.formats.writing import replace_folder, write_samples
 from agrotools.loading.describing import count_samples
 
@@ -284,7 +285,7 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
     facts = {
         key: as_words(value)
         for key, value in without_omissions(header.metadata).items()
-        if key != "rai"
+        if key not in ("rai", LABELS_KEY)  # the latter is for programs
     }
     text = environment.get_template("card.md.j2").render(
         header=header,

@@ -10,6 +10,7 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import plain_message
 from agrotools.knowledge.countables import countables
+from agrotools.text.tables import UNNAMED
 from agrotools_build.boxes import GROUPS, SIZES
 from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.columns import column_as, nearly_all_zero, read_column
@@ -26,10 +27,12 @@ from agrotools_build.own_photos.proposal import (
     unknown_names,
     which_observers,
 )
-from agrotools_build.own_photos.table import SETTINGS, DetectedTable
+from agrotools_build.own_photos.table import HEADER, SETTINGS, UNNAMED_ROWS, DetectedTable
 
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""
+_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS)
+"""Keys of a plan whose values are chosen while the table is read."""
 _COLUMNS_NAMED = 20
 _NONE = ("none", "nil", "-", "--", "–")
 """Cells that are taken as empty, and may say that nothing was found."""
@@ -220,7 +223,7 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
 
     Where nobody answers, the proposed values are taken, and ``readings`` has the questions.
     """
-    chosen = {key: readings.chosen.get(f"--set={key}") for key in (GROUPS, SIZES)}
+    chosen = {key: readings.chosen.get(f"--set={key}") for key in _CHOSEN_WHEN_READ}
     plan = plan.model_copy(update={key: value for key, value in chosen.items() if value})
     # Beside columns that can be used, a number that only the owner knows is no question.
     columns = [
@@ -231,8 +234,10 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
     for column in plan.columns:
         plan = _decided(plan, column.column, seen, readings)
     for column in plan.columns:
-        # An earlier answer may have changed it.
-        now = plan.column(column.column) or column
+        # An earlier answer may have changed it, or made it that of a second observer.
+        now = plan.column(column.column)
+        if now is None:
+            continue
         if need := which_observers(plan, now, seen):
             plan, _ = _asked(plan, need, seen, readings)
         elif now.second == UNDECIDED:
@@ -297,24 +302,36 @@ def _asked(
         try:
             return _changed(plan, answer, seen), value
         except UsageError as error:
+            if not readings.can_ask:
+                raise
             question = question._replace(text=f"{error.message}. {need.question}")
 
 
 def _question(need: OpenQuestion) -> ReadingQuestion:
-    """Return a question whose first choice is the one that is safe: to leave out what nobody knows."""
-    left_out = Choice(NOTHING, "leaves its rows out" if need.part is not None else "leaves it out")
+    """Return a question whose first choice is the proposed one.
+
+    Where only the owner knows the answer, it is to leave out what nobody knows, and a placeholder stands for it.
+    """
     is_pair = need.key == "second"
+    leaves = "leaves it out"
     if is_pair:
-        left_out = Choice(NOTHING, "leaves them out")
-    others = [
-        Choice(value, _gives(value, is_pair=is_pair)) for value in need.choices if value != NOTHING
+        leaves = "leaves them out"
+    elif need.part is not None:
+        leaves = "leaves its rows out"
+    values = [NOTHING, *(value for value in need.choices if value != NOTHING)]
+    first = need.choices[0] if RATING in need.choices[:1] else need.suggested
+    if first and not need.is_owners:
+        values = [first, *(value for value in values if value != first)]
+    choices = [
+        Choice(value, leaves if value == NOTHING else _gives(value, is_pair=is_pair))
+        for value in values
     ]
-    has_rating_first = need.choices[:1] == (RATING,)
-    choices = [others[0], left_out, *others[1:]] if has_rating_first else [left_out, *others]
-    is_open = need.key not in ("ask", "decimal", "second")
-    text = f"{need.question} (or {need.or_key})" if need.or_key else need.question
     return ReadingQuestion(
-        text, _option(need), tuple(choices), is_open=is_open, suggested=need.suggested
+        f"{need.question} (or {need.or_key})" if need.or_key else need.question,
+        _option(need),
+        tuple(choices),
+        is_open=need.key not in ("ask", "decimal", "second"),
+        placeholder=need.suggested if need.is_owners else "",
     )
 
 
@@ -339,16 +356,23 @@ def say_what_is_read(plan: Plan, seen: DetectedTable, readings: Readings) -> Non
             readings.take(f"{_what(column)} from column {column.column}{second}")
             _say_what_is_left(column, seen, readings)
         else:
-            readings.leave(f"column {column.column}{_why_left(column, seen)}")
+            readings.leave(f"{_column_named(column.column)}{_why_left(column, seen)}")
     for name in seen.table.columns:
         if name not in in_plan:
-            readings.leave(f"column {name}")
+            readings.leave(_column_named(name))
+
+
+def _column_named(header: str) -> str:
+    """Return how a line names a column: by its letter or number where it has no name of its own."""
+    return f"{header} (no header)" if UNNAMED.fullmatch(header) else f"column {header}"
 
 
 def _why_left(column: Column, seen: DetectedTable) -> str:
     """Return why a column is left, in brackets; empty where nothing speaks for its use."""
     if column.ask == RATING:
         return " (ratings, which no tool measures)"
+    if column.column in seen.beside:
+        return f" (behind {seen.beside[column.column]!r}, which names other photos)"
     lacking = _numbers_lacking(column, seen)
     if lacking:
         return f" (its tool needs what only you know: {lacking})"

@@ -8,7 +8,6 @@ import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -19,15 +18,15 @@ from typing import Any, NamedTuple, cast
 from PIL import ExifTags, Image
 from pydantic import JsonValue
 
-from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError, UnresolvedRef
+from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError
 from agrotools.core.progress import Progress, no_progress
-from agrotools.core.record import Results, resolve_ref
 from agrotools.core.texts import difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
+from agrotools.formats.table_use import USE_KEY, TableUse, stored_use
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
+from agrotools.formats.tool_labels import LABELS_KEY, ToolLabels, stored_labels
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.countables import countables
-from agrotools.loading import load_folder
 from agrotools.text.json_kinds import is_number
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
@@ -58,7 +57,14 @@ from agrotools_build.own_photos.questions import (
 )
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
 from agrotools_build.own_photos.table import DetectedTable, Images
-from agrotools_build.own_photos.tool_check import tool_checks
+from agrotools_build.own_photos.tool_check import (
+    Observed,
+    asked_labels,
+    label_warnings,
+    observe_photos,
+    result_of,
+    tool_checks,
+)
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled
 from agrotools_build.sources.part import Originals, Part
@@ -173,7 +179,8 @@ class BuiltBenchmark:
     """A finished benchmark.
 
     ``used``: pictures in questions, by column. ``skipped``: not used, with reasons. ``agreements``: of two observers.
-    ``warnings``: names that the knowledge base does not have. ``label_checks``: how often a tool agrees with the table.
+    ``warnings``: names that the knowledge base does not have, and labels that the tool cannot give. ``label_checks``:
+    how often a tool agrees with the table.
     """
 
     header: BenchmarkHeader
@@ -186,6 +193,8 @@ class BuiltBenchmark:
     label_checks: tuple[str, ...] = ()
     tool_checks: tuple[ToolCheck, ...] = ()
     """How often the tool agrees with the table, by column."""
+    use: TableUse | None = None
+    """How many rows with a photo are used."""
 
 
 def build_from_photos(
@@ -224,12 +233,24 @@ def build_from_photos(
     values = {column: answers for column, (answers, _) in agreed.items()}
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         originals = Originals(Path(scratch))
-        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, n_questions, progress)
+        pictures = _select_pictures(values, n_questions, skipped)
+        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, pictures, progress)
+        observed = observe_photos(columns, part_of, originals.files, progress)
+        compared = tuple(compare_with_tool(observed, columns, part_of))
         used = dict[str, int]()
-        unused = partial(
-            _count_used, part_of=part_of, plan=plan, most=n_questions, skipped=skipped, used=used
+        described = partial(
+            _described,
+            seen=seen,
+            not_needed={path for of_column in values.values() for path in of_column} - pictures,
+            plan=plan,
+            part_of=part_of,
+            most=n_questions,
+            skipped=skipped,
+            used=used,
+            checks=tool_checks(observed, columns, part_of),
+            labels=asked_labels(columns, part_of),
         )
-        part = _part(columns, part_of, plan, originals, skipped, n_questions, unused)
+        part = _part(columns, part_of, plan, originals, skipped, n_questions, described)
         paired = None
         if strangers is not None:
             column = _column_for_strangers(columns, part_of)
@@ -247,16 +268,14 @@ def build_from_photos(
                 paired=paired,
             )
         except BenchmarkError as error:
-            left_out = skipped.lines()[:_MOST_REASONS]
-            if not left_out:
-                raise
-            why = f"{error.message}; left out: {'; '.join(left_out)}"
+            left_out = [f"left out: {line}" for line in skipped.lines()[:_MOST_REASONS]]
+            # A wrong unit may be why all numbers are too small to be asked about.
+            why = "; ".join([error.message, *left_out, *compared])
             raise BenchmarkError(why, hint=error.advice) from error
-    samples = load_folder(out).samples
-    warnings, checks = (
-        _unknown_names(columns, part_of),
-        compare_with_tool(samples, columns, part_of),
-    )
+    warnings = [
+        *_unknown_names(columns, part_of),
+        *label_warnings(stored_labels(header.metadata)),
+    ]
     agreements = tuple(said for _, said in agreed.values() if said)
     return BuiltBenchmark(
         header,
@@ -265,8 +284,9 @@ def build_from_photos(
         tuple(warnings),
         n_cleaned,
         agreements,
-        tuple(checks),
+        compared,
         tuple(stored_checks(header.metadata)),
+        stored_use(header.metadata),
     )
 
 
@@ -278,11 +298,13 @@ def _count_used(
     most: int,
     skipped: SkippedRows,
     used: dict[str, int],
-) -> None:
+) -> set[str]:
     """Write into ``used`` how many photos of each column the samples ask about, and why not others into ``skipped``.
 
-    ``most``: largest number of questions.
+    ``most``: largest number of questions. Returns: names of the photos that are asked about, and of those that would
+    be with a larger number.
     """
+    usable: set[str] = set()
     reached = most if len(samples) >= most else 0
     for column, pictured in part_of.items():
         of_column = (
@@ -295,6 +317,7 @@ def _count_used(
         names = {str(each.file.sha256): each.name for each in pictured}
         values = {str(each.file.sha256): each.value for each in pictured}
         groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
+        usable |= {names[digest] for digest in shown & names.keys()}
         for digest in sorted(names.keys() - shown):
             others = [value for other, value in values.items() if other != digest]
             reason, hint = _why_unused(values[digest], others, plan, column, reached)
@@ -307,7 +330,15 @@ def _count_used(
             elif not shown and len({*values.values()}) == 1:
                 reason = "all its photos have the same answer"
                 hint = "add photos with other answers"
+            if reason == _limit_reached(reached):
+                usable.add(names[digest])
             skipped.add_photo(column, reason, hint, names[digest])
+    return usable
+
+
+def _limit_reached(questions: int) -> str:
+    """Return the reason of photos for which the benchmark has no further questions."""
+    return f"the benchmark has its {questions} questions"
 
 
 def _finest(groups: Collection[Mapping[str, str]]) -> str:
@@ -347,10 +378,7 @@ def _why_unused(
             # More questions would not help.
             return _TOO_NEAR, smaller
     if reached:
-        return (
-            f"the benchmark has its {reached} questions",
-            f"--set samples={2 * reached} asks more",
-        )
+        return _limit_reached(reached), f"--set samples={2 * reached} asks more"
     if number is None:
         return "too few photos can be compared with it", "add photos with other answers"
     if abs(number) < twice:
@@ -434,11 +462,10 @@ def _stored(
     columns: Sequence[Column],
     values: Mapping[str, Mapping[Path, Value]],
     originals: Originals,
-    n_questions: int,
+    pictures: Set[Path],
     progress: Progress,
 ) -> tuple[dict[str, list[Pictured]], int]:
     """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
-    pictures = _select_pictures(values, n_questions, seen.skipped)
     faults: dict[Path, ToolError | None] = {}
     for column in columns:
         for path in sorted(pictures & values[column.column].keys() - faults.keys()):
@@ -514,7 +541,7 @@ def _part(
     originals: Originals,
     skipped: SkippedRows,
     n_questions: int,
-    count_used: Callable[[Sequence[Sample]], None],
+    described: Callable[[Sequence[Sample]], dict[str, JsonValue]],
 ) -> Part:
     subjects, templates = [], []
     places: dict[str, int] = {}
@@ -549,28 +576,42 @@ def _part(
         questions=templates,
         samples=n_questions,
         files=originals.files,
-        described=partial(
-            _described, columns=columns, part_of=part_of, skipped=skipped, count_used=count_used
-        ),
+        described=described,
     )
 
 
 def _described(
     samples: Sequence[Sample],
     *,
-    columns: Sequence[Column],
+    seen: DetectedTable,
+    not_needed: Set[Path],
+    plan: Plan,
     part_of: Mapping[str, list[Pictured]],
+    most: int,
     skipped: SkippedRows,
-    count_used: Callable[[Sequence[Sample]], None],
+    used: dict[str, int],
+    checks: Sequence[ToolCheck],
+    labels: Sequence[ToolLabels],
 ) -> dict[str, JsonValue]:
-    """Return what the header says about the finished samples: what they leave out, and how often the tool agrees with
-    the table."""
-    count_used(samples)
-    checks = tool_checks(samples, columns, part_of)
+    """Return what the header says about the finished samples: how many rows they use, what they leave out, and how
+    often the tool agrees with the table. ``not_needed``: photos with values that so few questions do not need."""
+    usable = _count_used(samples, part_of=part_of, plan=plan, most=most, skipped=skipped, used=used)
+    usable |= {seen.images.shown_name(path) for path in not_needed}
+    use = TableUse(
+        used=sum(_shown_first(seen, each.image) in usable for each in seen.matched),
+        with_photo=len(seen.matched) + seen.n_elsewhere,
+    )
     return {
-        "dropped": [*skipped.lines()],
+        USE_KEY: use.model_dump(mode="json"),
+        "dropped": [*filter(None, [use.warning()]), *skipped.lines()],
         METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks],
+        LABELS_KEY: [of_column.model_dump(mode="json") for of_column in labels],
     }
+
+
+def _shown_first(seen: DetectedTable, image: Path) -> str:
+    """Return the name of a picture, or of the first of its copies, which is the one that is used."""
+    return seen.images.shown_name(seen.copies.get(image, image))
 
 
 def _select_pictures(
@@ -898,37 +939,28 @@ class _Pair(NamedTuple):
 
 
 def compare_with_tool(
-    samples: Sequence[Sample], columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
+    observed: Observed, columns: Sequence[Column], part_of: Mapping[str, list[Pictured]]
 ) -> Iterator[str]:
     """Yield a line for each column of numbers that says on how many photos the tool agrees with the table, and where a
     slip in the table explains the rest: another unit, or labels of the photo in the next or previous row.
     """
     for column in columns:
         measure = measures()[column.ask]
-        measured = {
-            str(file.sha256): value
-            for sample in samples
-            if sample.reference and sample.metadata["column"] == column.column
-            for step in sample.reference.steps
-            if step.tool == measure.tool and step.observation and step.observation.result
-            for file in sample.files
-            if file.name in step.arguments.values()
-            and (value := _value_at(measure.answer, [step.observation.result])) is not None
-        }
-        pairs = [
-            _Pair(each.name, float(each.value), measured[digest])
-            for each in part_of[column.column]
-            if measure.kind == "number" and (digest := str(each.file.sha256)) in measured
-        ]
+        if measure.kind != "number":
+            continue
+        pairs: list[_Pair] = []
+        for each in part_of[column.column]:
+            observation = observed[column.column].get(str(each.file.sha256))
+            measured = None if observation is None else result_of(observation, measure)
+            if isinstance(measured, int | float):
+                pairs.append(_Pair(each.name, float(each.value), measured))
         if len(pairs) >= _LEAST_PHOTOS:
             yield _line(column, measure, pairs)
 
 
-def _value_at(path: str, result: Results) -> float | None:
-    with suppress(UnresolvedRef):
-        value = resolve_ref(f"steps[0].observation.{path}", result)
-        return value if isinstance(value, int | float) else None
-    return None
+def _is_like(pair: _Pair, factor: float) -> bool:
+    """Return True if a value of the table times a factor is about what was measured."""
+    return abs(pair.label * factor - pair.measured) < _LIKE * pair.measured
 
 
 def _line(column: Column, measure: Measure, pairs: Sequence[_Pair]) -> str:
@@ -955,14 +987,11 @@ def _line(column: Column, measure: Measure, pairs: Sequence[_Pair]) -> str:
         ]
         if len(shifted) > max(len(pairs) / 2, n_near):
             return f"{line}; {len(shifted)} values fit the photo of the {row} row: are the rows shifted?"
-    scaled = {
-        factor: [
-            pair for pair in far if abs(pair.label * factor - pair.measured) < _LIKE * pair.measured
-        ]
-        for factor in _FACTORS
-    }
+    # Small numbers are within the tolerance of each other, whatever their unit.
+    other = [pair for pair in pairs if not _is_like(pair, 1.0)]
+    scaled = {factor: [pair for pair in other if _is_like(pair, factor)] for factor in _FACTORS}
     factor = max(scaled, key=lambda each: len(scaled[each]))
-    if len(found := scaled[factor]) >= max(_LEAST_ROWS, len(far) / 3):
+    if len(found := scaled[factor]) >= max(_LEAST_ROWS, len(other) / 3):
         times = f"{factor:g} times smaller" if factor > 1 else f"{1 / factor:g} times larger"
         line += f"; {len(found)} values are {times} than measured: are they in another unit? "
         return line + ", ".join(f"{pair.name} {pair.label:g}" for pair in found[:_MOST_LISTED])

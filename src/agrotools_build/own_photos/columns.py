@@ -13,7 +13,7 @@ from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.decimal_marks import Decimal, detect_decimal
-from agrotools.text.tables import SheetTable
+from agrotools.text.tables import UNNAMED, SheetTable
 from agrotools.text.units import compatible, convert
 from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.headers import (
@@ -83,7 +83,7 @@ _RARE = 0.05
 _ALSO_DATES = ("data", "jour", "giorno", "dia", "día", "tag")
 """Headers of dates in other languages, which may stand above something else, too."""
 _DATE_IN_CELL = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d)")
-_UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
+_OF_PANDAS = re.compile(r"Unnamed: \d+")
 _HEALTHY = re.compile(
     r"health|健康|gesund|\bsan[oa]s?\b|\bsadi[oa]|saud[aá]ve|\bsaine?s?\b", re.IGNORECASE
 )
@@ -102,7 +102,8 @@ def read_column(header: str, seen: DetectedTable, second: str | None = None) -> 
         thing = countables().get(target)
         counted = Column(column=header, ask="count", target=target, objects=thing and thing.objects)
         return ColumnReading(counted, "numbers of annotated objects")
-    if _UNNAMED.fullmatch(header) and [*map(int, filter(str.isdecimal, texts))] == sorted(
+    is_unnamed = UNNAMED.fullmatch(header) or _OF_PANDAS.fullmatch(header)
+    if is_unnamed and [*map(int, filter(str.isdecimal, texts))] == sorted(
         {int(text) if text.isdecimal() else -1 for text in texts}
     ):
         note = "numbers of the rows, as pandas and R write them without a name"
@@ -153,7 +154,7 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
     texts, measure = texts_of(header, seen, second), measures()[ask]
     if measure.kind != "number":
         return column.model_copy(update=_details(header, measure, texts, seen))
-    said = read_header(_stem(header, seen.table), "number")
+    said = _numbers_header(header, seen.table)
     numbers = _numbers(texts)
     if not numbers.values:
         return column
@@ -202,7 +203,7 @@ def _values_in_unit(texts: Sequence[str], column: Column, measure: Measure) -> l
 
 def target_in(header: str, seen: DetectedTable) -> str | None:
     """Return the thing that a header names, in any known language, or None."""
-    return read_header(_stem(header, seen.table), "number").target
+    return _numbers_header(header, seen.table).target
 
 
 def texts_of(header: str, seen: DetectedTable, second: str | None = None) -> list[str]:
@@ -240,6 +241,12 @@ def _stem(header: str, table: SheetTable) -> str:
     return group.stem if group else header
 
 
+def _numbers_header(header: str, table: SheetTable) -> Header:
+    """Return what the header of a column of numbers says, with the unit of the whole header: a stem has only words."""
+    said = read_header(_stem(header, table), "number")
+    return said._replace(unit=said.unit or read_header(header, "number").unit)
+
+
 # Numbers: the header says what is measured, and the cells must fit it.
 
 
@@ -271,7 +278,7 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
     if not numbers.values:
         note = "no numbers that can be read (dates, times, ranges?)"
         return ColumnReading(Column(column=header, ask=NOTHING), note)
-    said = read_header(_stem(header, seen.table), "number")
+    said = _numbers_header(header, seen.table)
     measure = _measure_in_photos(said, seen)
     note = _number_note(numbers, said.unit)
     left = Column(column=header, ask=NOTHING)

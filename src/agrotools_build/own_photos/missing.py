@@ -66,13 +66,10 @@ def skip_missing(
     named: list[MissingRow] = []
     for row, cell in missing:
         has_ending = IMAGE_NAME.search(cell) is not None
-        is_note = not has_ending and (
-            _NOTE.fullmatch(cell) or len(cell.split()) >= _FEWEST_WORDS_OF_NOTE
-        )
         if is_empty(cell):
             hint = "add the picture or correct the name"
             skipped.add(column, "does not name a picture", hint, row, cell[:60])
-        elif is_note:
+        elif is_note(cell):
             what = "is a row of totals or notes"
             skipped.add(column, what, "it is no photo", row, cell[:60])
         else:
@@ -89,6 +86,13 @@ def skip_missing(
             what = "names a picture that is not in the folder"
             skipped.add(column, what, "add the picture or correct the name", each.row, text)
     return named
+
+
+def is_note(cell: str) -> bool:
+    """Return True for the first cell of a row of totals, or of a note, which names no photo."""
+    if IMAGE_NAME.search(cell):
+        return False
+    return _NOTE.fullmatch(cell) is not None or len(cell.split()) >= _FEWEST_WORDS_OF_NOTE
 
 
 def _with_near_names(missing: Sequence[MissingRow], free: Sequence[Path]) -> list[MissingRow]:

@@ -5,14 +5,10 @@ from functools import cache
 from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import foreign_names, foreign_words
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.knowledge.words import edit_distance, folded
+from agrotools.knowledge.words import FAR, folded, name_distance
 
 _OFFERED = 3
 """Number of names that are offered: one line on the screen holds about three."""
-_MOST_EDITS = 0.3
-"""Largest share of letters that may differ: one of four to six, two of seven to nine. Farther names are other words."""
-_LEAST_STEM = 4
-"""Fewest letters of an abbreviation: "miner" is the last word of "leaf miner", "ant" of too many names."""
 _HEALTHY = "healthy"
 
 _KINDS: dict[str, tuple[Kind, ...]] = {
@@ -32,21 +28,12 @@ def nearest_names(name: str, ask: str, crop: str | None) -> list[str]:
     for on in dict.fromkeys((crop, None)):
         distances: dict[str, float] = {}
         for form, shown in _spellings(ask, on).items():
-            if (distance := _distance(written, form)) <= _MOST_EDITS:
+            if (distance := name_distance(written, form)) < FAR:
                 for each in shown:
                     distances[each] = min(distance, distances.get(each, distance))
         if distances:
             return sorted(distances, key=lambda each: distances[each])[:_OFFERED]
     return []
-
-
-def _distance(written: str, known: str) -> float:
-    """Return the share of letters that differ, 0 for a whole word of a known name or its initials."""
-    longest = max(len(written), len(known))
-    if not written or abs(len(written) - len(known)) > _MOST_EDITS * longest:
-        is_word = len(written) >= _LEAST_STEM and written in known.split()
-        return _MOST_EDITS if is_word else 1.0
-    return edit_distance(written, known) / longest
 
 
 @cache

@@ -219,6 +219,10 @@ class Plan(FrozenModel):
     encoding: str | None = None
     delimiter: Annotated[str | None, Field(min_length=1, max_length=1)] = None
     sheet: str | None = None
+    header: str | None = None
+    """Rows of the table that name its columns, as "2" or "2-3"; None: as found, with all that merged cells join."""
+    unnamed_rows: Literal["above", "left-out"] | None = None
+    """What rows are that name no photo: further rows of the photo above them, or none."""
     attribute: str | None = None
     """Attribute of the objects in annotations of VIA that is their class."""
     groups: Literal["one-object", "each-shape"] | None = None

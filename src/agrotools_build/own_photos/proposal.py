@@ -65,7 +65,12 @@ class OpenQuestion(NamedTuple):
     part: str | None = None
     """Name in the table that the question is about, if the key maps names."""
     suggested: str = ""
-    """Answer that keeps the data, for the command that a script prints."""
+    """Proposed answer, or the :func:`placeholder` of one that only the owner knows; empty: the first choice."""
+
+    @property
+    def is_owners(self) -> bool:
+        """True if no answer is proposed, because only the owner knows it."""
+        return self.suggested == placeholder(self.key)
 
 
 def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
@@ -346,6 +351,10 @@ def _proposed_columns(
     readings: list[ColumnReading] = []
     for header in seen.table.columns:
         if header == seen.images_column or header in filter(None, seconds.values()):
+            continue
+        if header in seen.beside:
+            notes[header] = f"stands behind {seen.beside[header]!r}, which names other photos"
+            readings.append(ColumnReading(Column(column=header, ask=NOTHING), notes[header]))
             continue
         second = seconds.get(header)
         reading = read_column(header, seen, second)

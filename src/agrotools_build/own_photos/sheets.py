@@ -33,7 +33,7 @@ def choose_sheet(
 ) -> str | None:
     """Return the sheet with photos and answers; None for a table without sheets.
 
-    It is asked which one, if several visible sheets have them; "all" is an answer. Sheets that are not read are said.
+    It is asked which one, if several visible sheets have them; "all" is proposed. Sheets that are not read are said.
     ``given``: settings of the table, as for :func:`match_rows`.
 
     Raises:
@@ -57,7 +57,8 @@ def choose_sheet(
     choices = [Choice(each.sheet.name, f"{each.n_rows} rows with a photo") for each in with_rows]
     if len(choices) > 1 and ALL_SHEETS not in [each.name for each in sheets]:
         total = sum(each.n_rows for each in with_rows)
-        choices.append(Choice(ALL_SHEETS, f"{total} rows with a photo, their sheet in a column"))
+        gives = f"{total} rows with a photo, their sheet in a column"
+        choices.insert(0, Choice(ALL_SHEETS, gives))
     question = ReadingQuestion(f"Which sheet of {answers.name}?", "--set=sheet", tuple(choices))
     chosen = readings.choose(question)
     faults = {

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from agrotools.core.files import sha256_of_file
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.text.decimal_marks import NumberText
 from agrotools.text.tables import (
+    UNNAMED,
+    HeaderRows,
     Row,
     SheetTable,
     columns_alike,
@@ -42,8 +44,9 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
-from agrotools_build.own_photos.cells import CellFault
+from agrotools_build.own_photos.cells import CellFault, is_empty
 from agrotools_build.own_photos.missing import (
+    is_note,
     refuse_if_most_are_missing,
     say_which_are_missing,
     skip_missing,
@@ -203,7 +206,9 @@ class Matched(NamedTuple):
 class DetectedTable:
     """Rows matched to pictures. ``rows``: number of rows in the table; ``skipped``: rows that were not kept.
 
-    ``copies``: matched pictures with the same bytes as another one, each with the first of them.
+    ``copies``: matched pictures with the same bytes as another one, each with the first of them. ``beside``: columns
+    that stand behind another column of photos, each with that one: what they hold is of other photos. ``n_elsewhere``:
+    rows with a picture that belong to another table below the first.
     """
 
     images: Images
@@ -213,6 +218,8 @@ class DetectedTable:
     rows: int
     skipped: SkippedRows
     copies: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
+    beside: Mapping[str, str] = field(default_factory=dict[str, str])
+    n_elsewhere: int = 0
 
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
@@ -226,7 +233,17 @@ class DetectedTable:
 
 _OF_ANNOTATIONS = ("attribute", GROUPS, SIZES)
 """Keys of a plan that say how annotations are read."""
-SETTINGS = ("encoding", "delimiter", "sheet", "images_column", *_OF_ANNOTATIONS)
+HEADER = "header"
+UNNAMED_ROWS = "unnamed_rows"
+SETTINGS = (
+    "encoding",
+    "delimiter",
+    "sheet",
+    HEADER,
+    "images_column",
+    UNNAMED_ROWS,
+    *_OF_ANNOTATIONS,
+)
 """Keys of a plan that say how the table is read; its columns depend on them."""
 
 
@@ -258,12 +275,13 @@ def match_rows(
     settings = _Settings.of(plan, given)
     table = _table_of(answers, settings, pictures, together, skipped, readings)
     _require_header(table)
-    _skip_formulas(answers, table, together, skipped)
+    _skip_formulas(answers, table, together, skipped, readings)
     wanted = table.columns[0] if together else settings.images_column
     column = wanted or _image_column(pictures, table, readings)
     for asked in plan.columns if plan else ():
         table.require_columns(asked.column, asked.second or column)
-    found = _matching(table, column, pictures, skipped)
+    found = _matching(table, column, pictures, skipped, readings)
+    _take_rows_below(found, table, settings.unnamed_rows, readings)
     doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
     matched = [each for each in found.matched if each.image not in doubtful]
     without_row = without_a_row(pictures, (each.image for each in matched))
@@ -280,7 +298,18 @@ def match_rows(
     say_which_are_missing(missing, readings)
     _say_what_was_left(pictures, without_row, matched, readings)
     copies = _copies(each.image for each in matched)
-    return DetectedTable(pictures, table, column, tuple(matched), found.rows, skipped, copies)
+    beside = _beside_other_photos(table, column, pictures, matched)
+    return DetectedTable(
+        pictures,
+        table,
+        column,
+        tuple(matched),
+        found.rows,
+        skipped,
+        copies,
+        beside,
+        n_elsewhere=sum(_named_picture(pictures, cell) is not None for cell in found.elsewhere),
+    )
 
 
 @dataclass(frozen=True)
@@ -288,6 +317,7 @@ class _Settings:
     """How the table is read. ``opening``: values for :func:`open_table`; ``annotations``: for those of annotations."""
 
     images_column: str | None
+    unnamed_rows: str | None
     annotations: Mapping[str, str]
     opening: Mapping[str, Any]
 
@@ -297,12 +327,13 @@ class _Settings:
         values: dict[str, Any] = plan.model_dump(include={*SETTINGS}) if plan else {}
         values.update(given or {})
         images_column = values.pop("images_column", None)
+        unnamed_rows = values.pop(UNNAMED_ROWS, None)
         annotations: dict[str, str] = {}
         for key in _OF_ANNOTATIONS:
             value = values.pop(key, None)
             if value:
                 annotations[key] = value
-        return cls(images_column, annotations, opening=values)
+        return cls(images_column, unnamed_rows, annotations, opening=values)
 
 
 def _table_of(
@@ -341,15 +372,25 @@ def _require_header(table: SheetTable) -> None:
 
 
 def _skip_formulas(
-    answers: Path, table: SheetTable, together: Sequence[str], skipped: SkippedRows
+    answers: Path,
+    table: SheetTable,
+    together: Sequence[str],
+    skipped: SkippedRows,
+    readings: Readings,
 ) -> None:
     """Note the cells with a formula whose value the workbook does not hold."""
     sheets = together or ([table.sheet] if table.sheet is not None else [])
     for sheet in sheets:
-        for cell in formulas_without_value(answers, sheet):
+        formulas = formulas_without_value(answers, sheet)
+        for cell in formulas:
             what = f'sheet "{sheet}"'
             reason = "has a formula without its value, and is taken as empty"
             skipped.add(what, reason, "open and save the file in Excel or LibreOffice", None, cell)
+        if formulas:
+            readings.leave(
+                f'{len(formulas)} formulas without their values in sheet "{sheet}" ({listed(formulas)}; open and save '
+                "the file in Excel or LibreOffice)"
+            )
 
 
 @dataclass
@@ -365,6 +406,10 @@ class _Matching:
     missing: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     by_stem: list[str] = field(default_factory=list[str])
     by_end: dict[Path, set[str]] = field(default_factory=dict[Path, set[str]])
+    below: list[Matched] = field(default_factory=list[Matched])
+    """Rows without a name of a photo, each with the photo of the nearest row above that has one."""
+    elsewhere: list[str] = field(default_factory=list[str])
+    """Cells that name the photos in rows of another table below the first."""
 
     def doubtful(self) -> set[Path]:
         """Return the pictures that several paths end like: 2024/IMG_1.jpg and 2025/IMG_1.jpg are two photos."""
@@ -380,11 +425,14 @@ class _Matching:
         return [*self.by_stem, *by_end]
 
 
-def _matching(table: SheetTable, column: str, images: Images, skipped: SkippedRows) -> _Matching:
+def _matching(
+    table: SheetTable, column: str, images: Images, skipped: SkippedRows, readings: Readings
+) -> _Matching:
     """Look for the picture of each row: by what is written, by the name without suffix, by the end of a path."""
     found = _Matching()
     place = table.place_of(column)
-    for row, cells in _rows(table):
+    above: Path | None = None
+    for row, cells in _rows_of_first_table(table, column, images, found, skipped, readings):
         found.rows += 1
         cell = cells[place]
         try:
@@ -395,6 +443,10 @@ def _matching(table: SheetTable, column: str, images: Images, skipped: SkippedRo
         # Photos of annotations have been looked for already, with the folders in their names.
         if image is None and not table.is_of_annotations:
             image = _found_by_part(images, cell, found)
+        if image is None and not cell and above is not None and not any(map(is_note, cells)):
+            found.below.append(Matched(row, above, cells))
+            continue
+        above = image
         if image is None:
             found.missing.append((row, cell))
         elif len(found.matched) == MOST_MATCHED:
@@ -403,6 +455,133 @@ def _matching(table: SheetTable, column: str, images: Images, skipped: SkippedRo
         else:
             found.matched.append(Matched(row, image, cells))
     return found
+
+
+ABOVE = "above"
+"""Value of :data:`UNNAMED_ROWS`: a row without a name belongs to the photo of the row above it."""
+_FEWEST_BELOW = 0.5
+"""Rows without a name for each row with a photo from which they may be of the photo above: half of them have two."""
+
+
+def _take_rows_below(
+    found: _Matching, table: SheetTable, wanted: str | None, readings: Readings
+) -> None:
+    """Add the rows without a name of a photo to those of the photo above, if the user says that they are of it.
+
+    A CSV file of a table whose photos were merged cells has the name once, and empty cells below it.
+    """
+    rows = len(found.below)
+    takes = False
+    if rows and (wanted is not None or rows >= _FEWEST_BELOW * len(found.matched)):
+        numbers = listed([str(each.row) for each in found.below])
+        question = ReadingQuestion(
+            f"{rows} rows of {table.described_file} name no photo (row {numbers}). Are they of the photo above them?",
+            f"--set={UNNAMED_ROWS}",
+            (Choice(ABOVE, "further rows of that photo"), Choice(LEFT_OUT, "not read")),
+        )
+        takes = readings.choose(question, wanted) == ABOVE
+    if takes:
+        found.matched = sorted([*found.matched, *found.below], key=lambda each: each.row)
+    else:
+        found.missing += [(each.row, "") for each in found.below]
+
+
+def _rows_of_first_table(
+    table: SheetTable,
+    column: str,
+    images: Images,
+    found: _Matching,
+    skipped: SkippedRows,
+    readings: Readings,
+) -> Iterator[Row]:
+    """Yield the rows of a table without repeated headers, and note those of another table below it in ``found``."""
+    place = table.place_of(column)
+    other = ""
+    sheet = None
+    numbers: Counter[int] = Counter()
+    """Numbers that each column has had so far, by its place."""
+    for row, cells in _rows(table):
+        if (of := getattr(row, "sheet", None)) != sheet:
+            sheet, other = of, ""
+        if _is_header(cells, place, column, numbers, images):
+            is_same = all(
+                cell.casefold() in name.casefold()
+                for name, cell in zip(table.columns, cells, strict=False)
+            )
+            other = "" if is_same else ", ".join(filter(None, cells))
+            if is_same:
+                skipped.add(column, "repeats the header", "it is no photo", row, cells[place])
+            else:
+                readings.leave(f"the rows below row {row}, which have another header ({other})")
+        elif other:
+            hint = "give that table a sheet or a file of its own"
+            what = f"stands below another header ({other})"
+            found.elsewhere.append(cells[place])
+            skipped.add(column, what, hint, row, cells[place][:60])
+        else:
+            numbers.update(at for at, cell in enumerate(cells) if _NUMBER.fullmatch(cell))
+            yield row, cells
+
+
+_FEWEST_NUMBERS = 3
+"""Numbers after which a column is one of numbers, so that a word in it may be the header of another table."""
+
+
+def _is_header(
+    cells: Sequence[str], place: int, column: str, numbers: Mapping[int, int], images: Images
+) -> bool:
+    """Return True for a row that is a header again: it has names of columns, and neither photo nor number."""
+    cell = cells[place]
+    others = {at: text for at, text in enumerate(cells) if at != place and not is_empty(text)}
+    if not cell or re.search(r"\d", cell) or is_note(cell) or _names_photo(images, cell):
+        return False
+    if not {*others.values()} - {cell} or any(map(_NUMBER.fullmatch, others.values())):
+        return False  # One text over all columns is the title of a section.
+    names_photos = cell.casefold() == column.casefold() or _IMAGE_HEADER.search(cell) is not None
+    return names_photos or any(numbers.get(at, 0) >= _FEWEST_NUMBERS for at in others)
+
+
+_ROWS_COMPARED = 200
+"""Rows that tell whether a column names other photos."""
+_FEWEST_OTHERS = 3
+"""Other photos from which a column names photos of its own; a remark may name one or two."""
+
+
+def _beside_other_photos(
+    table: SheetTable, column: str, images: Images, matched: Sequence[Matched]
+) -> dict[str, str]:
+    """Return the columns that stand behind a column of other photos, each with that column.
+
+    Two tables side by side have rows together that have nothing to do with each other.
+    """
+    if table.is_of_annotations:
+        return {}
+    own = table.place_of(column)
+    others = [
+        place
+        for place in range(len(table.columns))
+        if place != own and _names_others(images, [(each, each.cells[place]) for each in matched])
+    ]
+    photos = {own, *others}
+    beside: dict[str, str] = {}
+    nearest: list[int] = []
+    """Columns of photos next to each other, to the left: they are of one row, as photos of two dates."""
+    for place, name in enumerate(table.columns):
+        if place in photos:
+            nearest = [*nearest, place] if place - 1 in photos else [place]
+        elif nearest and own not in nearest:
+            beside[name] = table.columns[nearest[-1]]
+    return beside
+
+
+def _names_others(images: Images, cells: Sequence[tuple[Matched, str]]) -> bool:
+    """Return True if most cells of a column name photos that are not those of their rows."""
+    written = [(each, cell) for each, cell in cells[:_ROWS_COMPARED] if cell]
+    others = 0
+    for each, cell in written:
+        named = None if cell.isdigit() else _named_picture(images, cell)
+        others += named is not None and named != each.image
+    return others >= _FEWEST_OTHERS and 2 * others >= len(written)
 
 
 def _found_by_part(images: Images, cell: str, found: _Matching) -> Path | None:
@@ -458,15 +637,110 @@ def _opened(
     wanted: str | None,
 ) -> SheetTable:
     """Return a table, or sheets of a workbook as one, in which the photos are then named in the first column."""
-    settings = {**settings, "fill_merged": True, "allow_formulas": True, "mark_struck": True}
+
+    def is_data(cells: Sequence[str]) -> bool:
+        # A number in the first column may name a photo; elsewhere it may name a leaf.
+        return any(_names_photo(images, cell) for cell in cells) or _is_there(images, cells[0])
+
+    always = {"fill_merged": True, "allow_formulas": True, "mark_struck": True, "is_data": is_data}
+    settings = {**settings, **always}
     if not together:
-        return open_table(path, **settings)
+        return _with_whole_header(images, settings, path, readings)
     sheets: list[NamedSheet] = []
     for sheet in together:
-        table = open_table(path, **{**settings, "sheet": sheet})
+        table = _with_whole_header(images, {**settings, "sheet": sheet}, path, readings)
         column = wanted if wanted in table.columns else _image_column(images, table, readings)
         sheets.append(NamedSheet(table, column))
     return joined(sheets)
+
+
+_ROWS_TO_FIRST_PHOTO = 1_000
+"""Rows among which the first photo of a table is sought: below it nothing belongs to the header."""
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*")
+_WORD = re.compile(r"[^\W\d_]")
+
+
+def _with_whole_header(
+    images: Images, settings: Mapping[str, Any], path: Path, readings: Readings
+) -> SheetTable:
+    """Return a table, and ask for the rows of its header where rows below it may belong to it.
+
+    Merged cells of a workbook say what belongs to a header. A CSV file has no merged cells.
+    """
+    table = open_table(path, **settings)
+    option = f"--set={HEADER}"
+    if given := settings.get(HEADER):
+        readings.chosen[option] = given
+        return table
+    below = _rows_like_a_header(images, table)
+    if not below:
+        return table
+    whole = HeaderRows(table.header.first, below[-1][0])
+    lower = HeaderRows(below[0][0], whole.last)
+    is_title = sum(not UNNAMED.fullmatch(name) for name in table.columns) == 1
+    has_numbers = any(_NUMBER.fullmatch(cell) for _, cells in below for cell in cells)
+    proposed = whole
+    if is_title:
+        proposed = lower
+    elif has_numbers:
+        proposed = table.header
+    tables = {
+        str(rows): open_table(path, **{**settings, HEADER: str(rows)})
+        for rows in dict.fromkeys((proposed, whole, lower, table.header))
+    }
+    if of_other_sheet := readings.chosen.get(option):
+        if of_other_sheet not in tables:
+            raise NoFileError(
+                f"the sheets of {path.name} have their headers in different rows",
+                hint=f"read one at a time: --set 'sheet={table.sheet}'",
+            )
+        return tables[of_other_sheet]
+    question = ReadingQuestion(
+        f"Which rows of {table.described_file} name its columns?",
+        option,
+        tuple(Choice(rows, f"columns {listed(of.columns)}") for rows, of in tables.items()),
+    )
+    return tables[readings.choose(question)]
+
+
+def _rows_like_a_header(images: Images, table: SheetTable) -> list[Row]:
+    """Return the rows directly below a header that may belong to it.
+
+    They have no photo, and they have words but no numbers, or a text in a column without a name.
+    """
+    rows: list[Row] = []
+    places: list[int] = []
+    for number, cells in islice(_rows(table), _ROWS_TO_FIRST_PHOTO):
+        places = [place for place, cell in enumerate(cells) if _names_photo(images, cell)]
+        if places:
+            break
+        rows.append((number, cells))
+    if not places:
+        return []
+    unnamed = {place for place, name in enumerate(table.columns) if UNNAMED.fullmatch(name)}
+    return [*takewhile(lambda row: _is_like_a_header(row[1], places, unnamed), rows)]
+
+
+def _is_like_a_header(
+    cells: Sequence[str], photo_places: Collection[int], unnamed: Collection[int]
+) -> bool:
+    if any(re.search(r"\d", cells[place]) or is_note(cells[place]) for place in photo_places):
+        return False
+    others = {place: cell for place, cell in enumerate(cells) if place not in photo_places and cell}
+    if {*others.values()} <= {cells[place] for place in photo_places}:
+        return False  # One text over all columns is the title of a section.
+    if any(place in unnamed for place in others):
+        return True
+    has_numbers = any(_NUMBER.fullmatch(cell) for cell in others.values())
+    return not has_numbers and any(_WORD.search(cell) or "%" in cell for cell in others.values())
+
+
+def _names_photo(images: Images, cell: str) -> bool:
+    """Return True for the name of a picture, there or not; numbers such as 17 may be anything."""
+    text = cell.strip()
+    if not text or text.isdigit():
+        return False
+    return IMAGE_NAME.search(text) is not None or _named_picture(images, text) is not None
 
 
 def _say_what_was_read(
@@ -687,6 +961,8 @@ def _named_picture(images: Images, cell: str) -> Path | None:
 
 
 def _is_there(images: Images, cell: str) -> bool:
+    if not cell:
+        return False
     with suppress(CellFault):
         return images.find(cell) is not None
     return False

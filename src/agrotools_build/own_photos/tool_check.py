@@ -1,51 +1,145 @@
-"""How often the tool agrees with a grower's table, photo by photo, from the reference calls of a finished build."""
+"""How often the tool agrees with a grower's table, photo by photo: each photo with a value is measured once."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
-from agrotools.core import Observation, Sample, UnresolvedRef
+from agrotools.calling import get_tool
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
+from agrotools.calling.workspace import Workspace
+from agrotools.core import Observation, ToolCall, UnresolvedRef
+from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import resolve_ref
 from agrotools.formats.tool_check import LabelCount, ToolCheck
+from agrotools.formats.tool_labels import AskedLabel, ToolLabels, nearest_label
 from agrotools.scoring.statistics import exact_share_interval
 from agrotools_build.own_photos.plan import Column, Measure, measures
-from agrotools_build.own_photos.questions import ColumnNames, Pictured, tolerance_of
+from agrotools_build.own_photos.questions import (
+    ColumnNames,
+    Pictured,
+    arguments_of,
+    tolerance_of,
+)
 from agrotools_build.references import MISSING_BACKEND
+from agrotools_build.sources.part import named
+from agrotools_tools.recognition.candidates import PACK
+from agrotools_tools.recognition.packs import list_packs
+
+Observed = Mapping[str, Mapping[str, Observation]]
+"""What tools returned, by column and by the hash of the photo."""
+_WORKERS = 2
+"""Tool workers of a build, as for the reference calls."""
+
+
+def observe_photos(
+    columns: Sequence[Column],
+    part_of: Mapping[str, Sequence[Pictured]],
+    originals: Mapping[str, Path],
+    progress: Progress = no_progress,
+) -> Observed:
+    """Run the tool of each column on all of its photos, before questions are chosen.
+
+    The photos without a question are those whose values look wrong: only all of them show that a unit is wrong. The
+    reference calls of the questions find these results in the cache. Calls whose tool lacks a back-end on this machine
+    say nothing about it, and are left out. ``originals``: the files, by the path that they have in the benchmark.
+
+    Raises:
+        InfrastructureError: no tool worker starts.
+    """
+    pairs = [(column, each) for column in columns for each in part_of[column.column]]
+    observed: dict[str, dict[str, Observation]] = {column.column: {} for column in columns}
+
+    async def observe() -> None:
+        finished = 0
+        with TemporaryDirectory(prefix="agrotools-") as scratch:
+            async with ToolExecutor(
+                workers=_WORKERS, timeout_s=300, cache=ResultCache()
+            ) as executor:
+                gate = asyncio.Semaphore(2 * _WORKERS)
+
+                async def one(number: int, column: Column, each: Pictured) -> None:
+                    nonlocal finished
+                    measure = measures()[column.ask]
+                    file = named(each.file, "image", 1)
+                    arguments = arguments_of(file, measure.tool, column, measure.arguments)
+                    path = originals[file.path].resolve()
+                    placed = file.model_copy(update={"path": str(path)})
+                    workspace = Workspace((placed,), Path(scratch, str(number)))
+                    async with gate:
+                        ran = await executor.run(
+                            ToolCall(tool=measure.tool, arguments=arguments),
+                            workspace,
+                            [measure.tool],
+                        )
+                    error = ran.observation.error
+                    if error is None or error.kind != MISSING_BACKEND:
+                        observed[column.column][str(file.sha256)] = ran.observation
+                    finished += 1
+                    progress("photos measured", finished, len(pairs))
+
+                async with asyncio.TaskGroup() as running:
+                    for number, (column, each) in enumerate(pairs):
+                        running.create_task(one(number, column, each))
+
+    if pairs:
+        run_now(observe())
+    return observed
 
 
 def tool_checks(
-    samples: Sequence[Sample], columns: Sequence[Column], part_of: Mapping[str, Sequence[Pictured]]
+    observed: Observed, columns: Sequence[Column], part_of: Mapping[str, Sequence[Pictured]]
 ) -> list[ToolCheck]:
-    """Return a check of each column whose tool was run on at least one of its photos.
-
-    Calls whose tool lacks a back-end on this machine say nothing about it, and are left out.
-    """
-    checks = (
-        _check(column, part_of[column.column], _observations(samples, column)) for column in columns
-    )
+    """Return a check of each column whose tool was run on at least one of its photos."""
+    checks = (_check(column, part_of[column.column], observed[column.column]) for column in columns)
     return [check for check in checks if check is not None]
 
 
-def _observations(samples: Sequence[Sample], column: Column) -> dict[str, Observation]:
-    """Return what the tool of a column returned, by the hash of the photo."""
-    tool = measures()[column.ask].tool
-    seen: dict[str, Observation] = {}
-    for sample in samples:
-        if sample.reference is None or sample.metadata.get("column") != column.column:
+def asked_labels(
+    columns: Sequence[Column], part_of: Mapping[str, Sequence[Pictured]]
+) -> list[ToolLabels]:
+    """Return the labels of each column of names, with the results of its tool that mean them."""
+    asked: list[ToolLabels] = []
+    for column in columns:
+        measure = measures()[column.ask]
+        counted = Counter(str(each.value) for each in part_of[column.column])
+        if measure.kind != "name" or not counted:
             continue
-        if not sample.answerable:
-            continue  # The photo of a stranger has no label.
-        hashes = {file.name: str(file.sha256) for file in sample.files}
-        for step in sample.reference.steps:
-            given = step.arguments.values()
-            photos = [hashes[name] for name in given if isinstance(name, str) and name in hashes]
-            if step.tool != tool or step.observation is None or len(photos) != 1:
-                continue
-            error = step.observation.error
-            if error is None or error.kind != MISSING_BACKEND:
-                seen[photos[0]] = step.observation
-    return seen
+        names = ColumnNames.of(column, counted)
+        labels = [
+            AskedLabel(label=label, names=names.ids_of(label), n=n)
+            for label, n in sorted(counted.items())
+        ]
+        file = part_of[column.column][0].file
+        arguments = arguments_of(file, measure.tool, column, measure.arguments)
+        arguments.pop("image", None)
+        of_column = ToolLabels(
+            column=column.column, tool=measure.tool, arguments=arguments, labels=tuple(labels)
+        )
+        asked.append(of_column)
+    return asked
+
+
+def label_warnings(asked: Sequence[ToolLabels]) -> list[str]:
+    """Return which labels the tools cannot give: with their own recogniser, and with each pack that knows some."""
+    lines: list[str] = []
+    for each in asked:
+        tool = get_tool(each.tool)
+        if tool.nameable is None:
+            continue
+        packs = [f"{PACK}{info.name}" for info in list_packs()[0]]
+        for backend in (tool.backends[0], *packs):
+            nameable = tool.nameable(backend, each.arguments) or {}
+            is_near = any(nearest_label(one.label, nameable.values()) for one in each.labels)
+            if not nameable or (backend in packs and not is_near):
+                continue  # It has no back-end for this column, or is a pack of other things.
+            lines.append(each.warning(nameable, f"{each.tool} with the back-end {backend}"))
+    return [line for line in lines if line]
 
 
 def _check(
@@ -55,13 +149,13 @@ def _check(
     if not shown:
         return None
     measure = measures()[column.ask]
-    results = [_result(seen[str(each.file.sha256)], measure) for each in shown]
+    results = [result_of(seen[str(each.file.sha256)], measure) for each in shown]
     if measure.kind == "number":
         return _number_check(column, measure, shown, results)
     return _name_check(column, measure, shown, results)
 
 
-def _result(observation: Observation, measure: Measure) -> object:
+def result_of(observation: Observation, measure: Measure) -> object:
     """Return the value that a tool gave for a measure; None if it gave none."""
     if observation.result is None:
         return None

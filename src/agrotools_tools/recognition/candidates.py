@@ -116,8 +116,8 @@ class Recogniser:
     shows: tuple[str, ...] = ()
 
 
-def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
-    """Return the pack named by a back-end, or the shipped net."""
+def recogniser_for(backend: str | None, shipped: NetName, image: Path | None) -> Recogniser:
+    """Return the pack named by a back-end, or the shipped net. ``image``: what is to be recognised, if anything is."""
     from agrotools_tools.recognition.net import shipped_net
     from agrotools_tools.recognition.packs import load_pack
 
@@ -130,7 +130,8 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
             f"{figures.pictures} pictures of its own collection, out of fold; it named {figures.strangers.named:.3f} "
             "of pictures of other things",
         )
-        flags = ("seen_in_training",) if pack.has_seen(sha256_of_file(image)) else ()
+        has_seen = image is not None and pack.has_seen(sha256_of_file(image))
+        flags = ("seen_in_training",) if has_seen else ()
         return Recogniser(
             f"pack {pack.info.name}",
             pack.info.classes,

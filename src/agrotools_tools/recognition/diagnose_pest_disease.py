@@ -1,7 +1,7 @@
 """Diagnosis of a leaf (disease, pest damage or healthy) by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,29 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return {**call, "kind": "disease"} if call["kind"] == "auto" and by_net else call
 
 
+def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | None:
+    """Return what ``best`` may be, each with the label of the recogniser; None for a larger model, which may say any
+    name of the knowledge base."""
+    from agrotools.knowledge.kb_names import healthy_label, kb_names
+
+    if asks_larger_model(backend):
+        return None
+    kind = cast(ProblemKind, arguments.get("kind") or "auto")
+    crop = cast("str | None", arguments.get("crop"))
+    names = kb_names()
+    try:
+        recogniser = recogniser_for(_recognising(backend, kind), "leaves", None)
+        entry_of = _entries(recogniser, kind, crop, names)
+        allowed, _ = _allowed(recogniser, crop, names, entry_of, "")
+    except ToolError:
+        return {}
+    named: dict[str, str] = {}
+    for label in recogniser.labels if allowed is None else allowed:
+        entry = entry_of(label)
+        named[healthy_label(label, crop) or (entry.id if entry else label)] = label
+    return named
+
+
 @tool(
     category="recognition",
     version="6",
@@ -141,6 +164,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     expert=("top_k",),
     example={"image": "image", "kind": "disease"},
     unusable=_unusable,
+    nameable=_nameable,
 )
 def diagnose_pest_disease(
     image: ImageFile,
@@ -207,23 +231,9 @@ def _by_recogniser(
     top_k: int,
     evidence: Evidence,
 ) -> _Named:
-    if kind == "pest" and backend in (None, "offline"):
-        if not pest_pack_files():
-            raise ToolError(
-                "backend_unavailable",
-                'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
-                argument="kind",
-                setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
-            )
-        backend = PACK + PESTS
     words = evidence.describe()
-    recogniser = recogniser_for(backend, "leaves", image)
-    of_pack = (
-        None
-        if recogniser.is_shipped
-        else entries_of_labels(recogniser.labels, kind, crop, names).entries
-    )
-    entry_of = names.of_shipped if of_pack is None else of_pack.get
+    recogniser = recogniser_for(_recognising(backend, kind), "leaves", image)
+    entry_of = _entries(recogniser, kind, crop, names)
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
     subject = "pest" if kind == "pest" else "leaf"
     hint = f"take one {subject} that fills the picture, or its region"
@@ -250,6 +260,29 @@ def _by_recogniser(
     if why := recogniser.uncalibrated.get(crop):
         notes, flags = (*notes, f"No score for {crop}: {why}."), (*flags, NOT_CALIBRATED)
     return candidates, (*recogniser.notes, *notes), flags
+
+
+def _recognising(backend: str | None, kind: ProblemKind) -> str | None:
+    """Return the back-end that recognises the kind; ToolError ``backend_unavailable`` if there is none for pests."""
+    if kind != "pest" or backend not in (None, "offline"):
+        return backend
+    if not pest_pack_files():
+        raise ToolError(
+            "backend_unavailable",
+            'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
+            argument="kind",
+            setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
+        )
+    return PACK + PESTS
+
+
+def _entries(
+    recogniser: Recogniser, kind: ProblemKind, crop: str | None, names: "KbNames"
+) -> Callable[[str], KnowledgeEntry | None]:
+    """Return the function that finds the entry of a label of a recogniser."""
+    if recogniser.is_shipped:
+        return names.of_shipped
+    return entries_of_labels(recogniser.labels, kind, crop, names).entries.get
 
 
 def _allowed(

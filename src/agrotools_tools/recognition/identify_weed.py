@@ -1,7 +1,7 @@
 """Identification of weed species in a picture by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -75,6 +75,27 @@ def _key(name: str, names: "KbNames") -> str:
     return entry.id if entry else names.key_of_name(name, _KINDS)
 
 
+def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | None:
+    """Return what ``best`` may be, each with the label of the recogniser; None for a larger model, which may say any
+    name."""
+    from agrotools.knowledge.kb_names import kb_names
+
+    if asks_larger_model(backend):
+        return None
+    try:
+        recogniser = recogniser_for(backend, "weeds", None)
+        entry_of = _entries(recogniser, kb_names())
+        given = cast("list[str] | None", arguments.get("candidates"))
+        allowed, _, _ = _allowed(recogniser, given, entry_of)
+    except ToolError:
+        return {}
+    named: dict[str, str] = {}
+    for label in recogniser.labels if allowed is None else allowed:
+        entry = entry_of(label)
+        named[entry.id if entry else label] = label
+    return named
+
+
 @tool(
     category="recognition",
     version="5",
@@ -84,6 +105,7 @@ def _key(name: str, names: "KbNames") -> str:
     backend_files=backend_files,
     expert=("top_k",),
     example={"image": "image"},
+    nameable=_nameable,
 )
 def identify_weed(
     image: ImageFile,
@@ -154,10 +176,7 @@ def _by_recogniser(
     top_k: int,
 ) -> _Identification:
     recogniser = recogniser_for(backend, "weeds", image)
-
-    def entry_of(label: str) -> KnowledgeEntry | None:
-        return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
-
+    entry_of = _entries(recogniser, names)
     allowed, notes, strange = _allowed(recogniser, candidates, entry_of)
     hint = "take one plant from above, or give its region"
     ranking, flags = name_by_recogniser(
@@ -178,6 +197,15 @@ def _by_recogniser(
         )
         strange = (*strange, "not_of_weeds")
     return ranking, entry_of, (*recogniser.notes, *notes), (*flags, *strange)
+
+
+def _entries(recogniser: Recogniser, names: "KbNames") -> _EntryOf:
+    """Return the function that finds the entry of a label of a recogniser."""
+
+    def entry_of(label: str) -> KnowledgeEntry | None:
+        return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
+
+    return entry_of
 
 
 def _knows_problems_only(labels: Sequence[str], names: "KbNames") -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -136,3 +137,40 @@ def test_the_table_of_labels_names_the_kind_and_the_groups_and_is_not_overwritte
         "build", "--images", "pests", "--answers", "held.csv", "--yes", "--out", "bench"
     )
     assert "asking: pest as pest" in built.stdout
+
+
+def test_a_label_that_the_pack_calls_otherwise_is_said_by_the_build_and_before_a_run(
+    photos: Path,
+) -> None:
+    """The knowledge base has black sigatoka; the pack was trained with photos named sigatoka."""
+    photos.joinpath("flea_beetle__adult").rename(photos / "sigatoka")
+    trained = run_command(
+        "tools", "packs", "train", "--images", "pests", "--out", "mine", "--shows", "banana"
+    )
+    assert trained.returncode == 0, trained.stderr
+    rows = [(f"{label}/{k}.png", label) for label in ("sigatoka", "healthy") for k in range(6)]
+    written = {"sigatoka": "black sigatoka", "healthy": "healthy"}
+    lines = [f"{file},{written[label]}" for file, label in rows]
+    Path("t.csv").write_text("\n".join(["image,disease", *lines]))
+    command = ["build", "--images", "pests", "--answers", "t.csv", "--out", "bench"]
+    command += ["--set", "disease.crop=banana"]
+    built = run_command(*command)
+    assert built.returncode == 0, built.stderr
+    renamed = "--set 'disease.names.black sigatoka=sigatoka'"
+    assert "pack:mine cannot name 1 of 2 labels (6 of 12 photos)" in built.stdout
+    assert renamed in built.stdout
+    words = ["eval", "bench", "--model", "baseline:oracle", "--mode", "end-to-end", "--json"]
+    words += ["--backend", "diagnose_pest_disease=pack:mine", "--out"]
+    ran = run_command(*words, "run")
+    before, _, _ = ran.stderr.partition("1/")
+    assert renamed in before, "before the first sample is done"
+    (summary,) = json.loads(ran.stdout)
+    assert any(renamed in line for line in summary["warnings"])
+    lost = summary["modes"]["end-to-end"]["metrics"]["fas"]["overall"]["value"]
+    Path("t.plan.toml").unlink()
+    again = run_command(*command, *shlex.split(renamed))
+    assert again.returncode == 0, again.stderr
+    assert "cannot name" not in again.stdout
+    summary = json.loads(run_command(*words, "other").stdout)[0]
+    assert not any("cannot name" in line for line in summary["warnings"])
+    assert summary["modes"]["end-to-end"]["metrics"]["fas"]["overall"]["value"] > lost
