@@ -3,18 +3,17 @@
 import asyncio
 import os
 import select
-import signal
 import threading
 from pathlib import Path
 
 import pytest
 
-from agrotools.core.processes import kill_group, on_stop_signal
-from agrotools.core.systems import has_no_reader, is_own, locked, read_at
+from agrotools.core.processes import KILL, kill_group, on_stop_signal
+from agrotools.core.systems import has_no_reader, has_poll, is_own, locked, read_at
 
 
 def test_threads_read_a_file_at_any_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delattr(os, "pread")
+    monkeypatch.delattr(os, "pread", raising=False)
     path = tmp_path / "numbers"
     path.write_bytes(bytes(range(100)))
     found: list[bytes] = []
@@ -33,8 +32,8 @@ def test_threads_read_a_file_at_any_place(tmp_path: Path, monkeypatch: pytest.Mo
 def test_nothing_is_said_of_a_pipe_that_cannot_be_asked(monkeypatch: pytest.MonkeyPatch):
     reading, writing = os.pipe()
     os.close(reading)
-    assert has_no_reader(writing)
-    monkeypatch.delattr(select, "poll")
+    assert has_no_reader(writing) == has_poll()
+    monkeypatch.delattr(select, "poll", raising=False)
     assert not has_no_reader(writing)
     os.close(writing)
 
@@ -43,16 +42,16 @@ def test_a_folder_is_own_where_users_have_no_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     assert is_own(tmp_path)
-    monkeypatch.delattr(os, "getuid")
+    monkeypatch.delattr(os, "getuid", raising=False)
     assert is_own(tmp_path)
 
 
 def test_a_process_is_killed_where_there_are_no_groups(monkeypatch: pytest.MonkeyPatch):
     killed: list[tuple[int, int]] = []
-    monkeypatch.delattr(os, "killpg")
+    monkeypatch.delattr(os, "killpg", raising=False)
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
     kill_group(4242)
-    assert killed == [(4242, signal.SIGKILL)]
+    assert killed == [(4242, KILL)]
 
 
 def test_a_locked_file_can_be_written(tmp_path: Path):
