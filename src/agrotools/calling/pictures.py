@@ -1,7 +1,7 @@
 """Field pictures from photographs and rasters (bands by role, valid pixels, a display picture, scale and masks), and
 pictures and arrays in memory as arguments of tools that take files: they are written for the time of one call."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -264,15 +264,15 @@ def known_roles(
     if bands is not None:
         chosen = chosen_roles(bands, names, file=source.name)
         return KnownRoles(chosen, names, contradicted_roles(source, names, chosen))
-    by_name = roles_by_name(names)
-    if by_name.known or by_name.unsure:
-        return KnownRoles(by_name.known, names, (), by_name.unsure)
-    found = source.roles
-    if found.known or found.unsure:
-        taken = ", ".join(f"{role} = {source.band_title(n)}" for role, n in found.known.items())
-        is_by_name = any(source.band_names[number - 1] for number in found.known.values())
-        notes = () if is_by_name or found.unsure else (f"bands taken by wavelength: {taken}",)
-        return KnownRoles(found.known, names, notes, found.unsure)
+    for said in dict.fromkeys((names, source.band_names)):
+        by_name = roles_by_name(said)
+        if by_name.known or by_name.unsure:
+            return KnownRoles(by_name.known, names, (), by_name.unsure)
+    by_wavelength = source.roles.known
+    if by_wavelength:
+        titles = [f"{role} = {source.band_title(n)}" for role, n in by_wavelength.items()]
+        notes = (f"bands taken by their wavelengths: {', '.join(titles)}",)
+        return KnownRoles(by_wavelength, names, notes)
     if len(source.data_bands) == len(_CHANNELS) and source.dtype == "uint8":
         notes = ("bands without names: taken as red, green, blue",)
         return KnownRoles(roles_by_name(_CHANNELS).known, names, notes)
@@ -290,18 +290,25 @@ def notes_on_unsure(source: RasterSource, known: KnownRoles) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def refuse_unsure(source: RasterSource, known: KnownRoles, needed: Collection[Role]) -> None:
-    """Raise a ToolError ``band_not_found`` for the first role needed that several bands may have."""
-    for role, numbers in known.unsure.items():
-        if role in needed:
-            titles = tuple(source.band_title(number, known.names) for number in numbers)
-            raise ToolError(
-                "band_not_found",
-                f"{len(titles)} bands of {source.name} may be {role}: {', '.join(titles)}",
-                argument="bands",
-                hint=f"say which one is meant: bands={{'{role}': {numbers[0]}}}",
-                candidates=titles[:20],
-            )
+def refuse_unsure(source: RasterSource, known: KnownRoles, needed: Iterable[Role]) -> None:
+    """Raise a ToolError ``band_not_found`` for the first role needed that several bands may have. The hint names a band
+    for each role that is needed."""
+    doubtful: list[Role] = [role for role in needed if role in known.unsure]
+    if not doubtful:
+        return
+    example = {str(each): known.unsure[each][0] for each in doubtful}
+    for each in needed:
+        if each in known.roles:
+            example[str(each)] = known.roles[each]
+    role = doubtful[0]
+    titles = tuple(source.band_title(number, known.names) for number in known.unsure[role])
+    raise ToolError(
+        "band_not_found",
+        f"{len(titles)} bands of {source.name} may be {role}: {', '.join(titles)}",
+        argument="bands",
+        hint=f"say which ones are meant, e.g. bands={example}",
+        candidates=titles[:20],
+    )
 
 
 def contradicted_roles(

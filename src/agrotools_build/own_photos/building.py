@@ -24,20 +24,21 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import Results, resolve_ref
 from agrotools.core.texts import difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
+from agrotools.formats.picture_folder import PHONE_SUFFIXES, Images
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.countables import countables
 from agrotools.loading import load_folder
 from agrotools.text.json_kinds import is_number
+from agrotools.text.tables import CellFault
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools_build.choosing import Chosen
 from agrotools_build.own_photos import cells
-from agrotools_build.own_photos.cells import CellFault, Value
+from agrotools_build.own_photos.cells import Value
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.headers import holds, words_of
-from agrotools_build.own_photos.photo_names import PHONE_SUFFIXES
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -57,7 +58,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_text,
 )
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
-from agrotools_build.own_photos.table import DetectedTable, Images
+from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.own_photos.tool_check import tool_checks
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled

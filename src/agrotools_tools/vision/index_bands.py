@@ -72,7 +72,7 @@ def index_bands(
     """Return the index and its bands; ToolError ``band_not_found``, also if several bands may have one of its roles."""
     found = find_index_bands(source, index, bands, info)
     if found.unsure:
-        refuse_unsure(source, _roles_in_file(source, info), found.unsure)
+        refuse_unsure(source, _roles_in_file(source, info), INDICES[found.index].bands)
     return found
 
 
