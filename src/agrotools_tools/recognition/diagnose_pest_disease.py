@@ -278,7 +278,7 @@ def _allowed(
     shown = crops_shown(recogniser.shows, names)
     if shown and names.key_of_crop(crop) not in map(names.key_of_crop, shown):
         raise _unknown_crop(crop, f"the {recogniser.name}", shown, words)
-    able = [label for label in recogniser.labels if _may_be_on(label, crop, names)]
+    able = [label for label in recogniser.labels if _may_be_on(label, crop, shown or (), names)]
     entries = {label: entry_of(label) for label in able}
     narrowed = tuple(able) if len(able) < len(recogniser.labels) else None
     if shown:
@@ -297,10 +297,14 @@ def _allowed(
     )
 
 
-def _may_be_on(label: str, crop: str, names: "KbNames") -> bool:
-    """Return False for a label that names another crop: ``potato_healthy`` on tomato."""
-    named = crops_in_label(label, names)
-    return not named or names.key_of_crop(crop) in map(names.key_of_crop, named)
+def _may_be_on(label: str, crop: str, shown: Sequence[str], names: "KbNames") -> bool:
+    """Return False for a label that names another crop that the pack shows: ``potato_healthy`` on tomato.
+
+    A word of another crop means something else, as in ``orange rust``.
+    """
+    keys = {names.key_of_crop(name) for name in shown}
+    named = {names.key_of_crop(name) for name in crops_in_label(label, names)} & keys
+    return not named or names.key_of_crop(crop) in named
 
 
 def _is_checked(

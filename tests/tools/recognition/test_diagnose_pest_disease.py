@@ -241,6 +241,8 @@ def test_labels_of_another_crop_are_no_candidates(tmp_path: Path, green: Path) -
     on_tomato = diagnosed(green, backend, crop="tomato")
     assert "potato_healthy" not in {one.label for one in on_tomato.candidates}
     assert "contradicts_crop" in on_tomato.flags
+    colours = pack_of(tmp_path, "colours", ("orange rust", "brown rust"), shows=("wheat",))
+    assert diagnosed(green, colours, crop="wheat").candidates[0].label == "orange rust"
 
 
 def test_a_pack_of_weeds_says_that_it_is_of_no_diseases(tmp_path: Path, green: Path) -> None:
