@@ -296,17 +296,18 @@ def refuse_unsure(source: RasterSource, known: KnownRoles, needed: Iterable[Role
     doubtful: list[Role] = [role for role in needed if role in known.unsure]
     if not doubtful:
         return
-    example = {str(each): known.unsure[each][0] for each in doubtful}
+    numbers: dict[Role, int] = {each: known.unsure[each][0] for each in doubtful}
     for each in needed:
         if each in known.roles:
-            example[str(each)] = known.roles[each]
+            numbers[each] = known.roles[each]
+    pairs = ", ".join(f"'{each}': {number}" for each, number in numbers.items())
     role = doubtful[0]
     titles = tuple(source.band_title(number, known.names) for number in known.unsure[role])
     raise ToolError(
         "band_not_found",
         f"{len(titles)} bands of {source.name} may be {role}: {', '.join(titles)}",
         argument="bands",
-        hint=f"say which ones are meant, e.g. bands={example}",
+        hint=f"say which ones are meant, e.g. bands={{{pairs}}}",
         candidates=titles[:20],
     )
 
