@@ -307,7 +307,7 @@ def refuse_unsure(source: RasterSource, known: KnownRoles, needed: Iterable[Role
         "band_not_found",
         f"{len(titles)} bands of {source.name} may be {role}: {', '.join(titles)}",
         argument="bands",
-        hint=f"say which ones are meant, e.g. bands={{{pairs}}}",
+        hint=f"give bands, e.g. {{{pairs}}}",
         candidates=titles[:20],
     )
 
