@@ -208,7 +208,7 @@ def picture_under(
     )
     width, height = box[2] - box[0], box[3] - box[1]
     factor = max(width, height) / LONGEST_SIDE
-    roles = known_roles(source, bands, file_info(path))[0]
+    roles = known_roles(source, bands, file_info(path)).roles
     pixels = None
     if all(role in roles for role in _COLOURS):
         shape = max(1, math.ceil(height / factor)), max(1, math.ceil(width / factor))

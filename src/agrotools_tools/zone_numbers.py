@@ -12,14 +12,14 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.calling.pictures import raster_roles
 from agrotools.calling.workspace import file_info
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.vision import Role
 from agrotools.vision.rasters import RasterSource
 from agrotools_tools.vision import Index
-from agrotools_tools.vision.vegetation import INDICES, choose_index, index_values
+from agrotools_tools.vision.index_bands import index_bands
+from agrotools_tools.vision.vegetation import INDICES, index_values
 
 OFFSET_UNKNOWN = "offset_unknown"
 OFFSET_DOUBTFUL = "offset_doubtful"
@@ -222,12 +222,12 @@ def _index_of(
     name = next((value for value in wanted if value == "cover" or value in INDICES), None)
     if name is None:
         return None, {}
+    wanted_index = cast(Index, "auto" if name == "cover" else name)
     try:
-        roles = raster_roles(source, bands, file_info(path))[0]
-        index = choose_index(cast(Index, "auto" if name == "cover" else name), roles)
+        found = index_bands(source, wanted_index, bands, file_info(path))
     except ToolError:
         return None, {}  # raised again where the raster is measured
-    return index, {role: roles[role] for role in INDICES[index].bands}
+    return found.index, found.used
 
 
 def _is_sentinel(source: RasterSource, path: Path) -> bool:

@@ -12,16 +12,18 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.calling.pictures import WHOLE_PX, contradicted_roles, raster_roles, read_field_raster
+from agrotools.calling.pictures import WHOLE_PX, contradicted_roles, read_field_raster
 from agrotools.calling.workspace import file_info
 from agrotools.core import ToolError
+from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import MAX_PIXELS
 from agrotools.vision.rasters import RasterSource, band_number
 from agrotools_tools.crop_weed.large_rasters import sample_threshold
 from agrotools_tools.vision import Index
 from agrotools_tools.vision.blocks import tile_shape
-from agrotools_tools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
+from agrotools_tools.vision.index_bands import find_index_bands, index_bands
+from agrotools_tools.vision.vegetation import INDICES, doubt_of_cover, segment
 from agrotools_tools.zone_numbers import doubts_on_numbers
 from agrotools_tools.zone_units import has_known_unit
 
@@ -137,6 +139,38 @@ def values_of(source: RasterSource, path: Path, values: Sequence[str]) -> Sequen
     return (HEIGHT, "1")
 
 
+def questions_on_bands(
+    source: RasterSource, path: Path, values: Sequence[str], bands: Bands
+) -> dict[Role, ReadingQuestion]:
+    """Return a question for each role of the indices asked for that several bands may have."""
+    questions: dict[Role, ReadingQuestion] = {}
+    for value in values_of(source, path, values):
+        if value != COVER and value not in INDICES:
+            continue
+        wanted = cast(Index, "auto" if value == COVER else value)
+        try:
+            found = find_index_bands(source, wanted, bands, file_info(path))
+        except ToolError:
+            continue  # raised again where the raster is measured
+        for role, numbers in found.unsure.items():
+            choices = [_choice_of_band(source, role, number) for number in numbers]
+            text = f"{source.name}: which of these bands is {role}?"
+            questions.setdefault(role, ReadingQuestion(text, "--band", tuple(choices)))
+    return questions
+
+
+def _choice_of_band(source: RasterSource, role: Role, number: int) -> Choice:
+    """Return the choice of a band for a role: by its name, which other rasters may have at another place, else by its
+    number."""
+    name = source.band_names[number - 1] or ""
+    is_unique = [text.casefold() for text in filter(None, source.band_names)].count(
+        name.casefold()
+    ) == 1
+    if is_unique and not name.strip().isdigit():
+        return Choice(f"{role}={name}", f"band {number}")
+    return Choice(f"{role}={number}", name)
+
+
 def _index_in(name: str) -> str:
     """Return the index of vegetation that the name of a raster holds, as a word of its own; empty if it holds none."""
     words = re.split(r"[^a-z]+", name.casefold())
@@ -188,7 +222,9 @@ def _quantity_of(
     numbers = [number, *others]
     limits = (-1.0, 1.0) if _is_index(source, number) else _ANY
     quantity = Quantity(f"band_{number}", f"band_{number}", limits)
-    return Measured((Layers((quantity,), lambda box: [read(numbers, box)[0]]),))
+    layers = Layers((quantity,), lambda box: [read(numbers, box)[0]])
+    name = source.band_names[number - 1]
+    return Measured((layers,), (f"band_{number} is {name}",) if name else ())
 
 
 def _is_index(source: RasterSource, number: int) -> bool:
@@ -221,9 +257,9 @@ def _heights(source: RasterSource, path: Path, read: _LastRead) -> Measured:
 
 def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measured:
     """Return plant cover as the tool for it finds plants in the whole raster, and its index; or an index alone."""
-    roles, assumed = raster_roles(source, bands, file_info(path))
-    index = choose_index(cast(Index, "auto" if value == COVER else value), roles)
-    used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
+    wanted = cast(Index, "auto" if value == COVER else value)
+    found = index_bands(source, wanted, bands, file_info(path))
+    index, used = found.index, found.used
     try:
         sampled = sample_threshold(source, used, index, (0, 0, source.width, source.height))
     except ToolError as error:
@@ -236,9 +272,9 @@ def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measu
     limits = (-1.0, 1.0) if index in _NORMALISED else _ANY
     of_index = Quantity(value, index, limits)
     doubts, of_numbers = doubts_on_numbers(source, used)
-    if bands is not None and contradicted_roles(source, source.band_names, roles):
+    if bands is not None and contradicted_roles(source, source.band_names, used):
         of_numbers = (*of_numbers, "bands_contradict")
-    notes = (*assumed, *doubts)
+    notes = (found.said, *found.assumed, *doubts)
     if value != COVER:
         only = Layers((of_index,), lambda box: read(box)[:1], has_halo=True)
         return Measured((only,), notes, of_numbers)

@@ -33,6 +33,7 @@ from agrotools_tools.zone_values import (
     Measured,
     Statistics,
     quantities_of,
+    questions_on_bands,
     refuse_large_zones,
     values_of,
 )
@@ -62,6 +63,11 @@ _ROUNDED_PX, _ROUNDED_SHARE = 0.1, 1e-3
 along the edge sticks out by as much after a change of its system or with 7 decimals of a degree (1 cm)."""
 _LISTED = 3
 """Rasters or zones that a line names."""
+_FEW_PIXELS = 4
+"""Whole pixels below which a zone has few. A square plot has this many wherever it lies if three pixels or more fit
+along its side; a smaller one may consist of pixels that also show its neighbours."""
+_WHOLE_SHARE = 1 - 1e-6
+"""Share of a pixel in a zone from which it lies whole in it: outlines along the edges of pixels are rounded."""
 
 
 class ZoneTable(NamedTuple):
@@ -95,9 +101,11 @@ class _Placed(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What was found in a zone. ``pixels``: with data of every value. ``figures``: by column."""
+    """What was found in a zone. ``pixels``: with data of every value. ``whole_pixels``: those of them that lie whole in
+    it. ``figures``: by column."""
 
     pixels: float = 0.0
+    whole_pixels: int = 0
     figures: Mapping[str, float | None] = {}
     pixels_of_values: Mapping[str, float] = {}
     """pixels with data, by value"""
@@ -129,7 +137,8 @@ def measure_zones(
         values: ``cover`` (plants as of ``measure_crop_weed_area``, and their index), ``height`` (as of
             ``estimate_canopy_height``), an index such as ``ndvi``, or the number or name of a band. Default: cover; of
             a raster with one band, height and the band.
-        bands: role (R, G, B, RE, NIR) to number or name of a band, where the file does not say it.
+        bands: role (R, G, B, RE, NIR) to number or name of a band, where the file does not say it. Roles left out are
+            those of the file.
         id_field: field that names the zones, or several with commas between them (``block,plot``); ``row-number``: the
             place in the file. Default: the field with a usual name in which no two zones are equal.
         layer: layers of a GeoPackage, or folders of a KML file, that hold the zones; ``all``: all of them.
@@ -143,7 +152,8 @@ def measure_zones(
 
     Raises:
         UsageError: the extra ``zones`` is not installed.
-        UndecidedError: several layers may hold the zones, or several fields may name them.
+        UndecidedError: several layers may hold the zones, several fields may name them, or several bands may have a
+            colour (``Red-650`` and ``Red-668``).
         ToolError: ``invalid_argument``, ``file_not_found``, ``unreadable_file``, ``missing_metadata`` (a raster without
             a coordinate reference system), ``nothing_found`` (no zone in the rasters), ``limit`` (over 100,000 zones,
             or a large file), and as the tools.
@@ -155,6 +165,7 @@ def measure_zones(
         path: _stated(factor, offset) for path, factor in _scales_of(in_order, scale).items()
     }
     _ask_units(in_order, values, scalings, readings)
+    bands = _ask_bands(in_order, values, bands, readings)
     offsets = {} if offset is not None else _offsets_of(in_order, values, bands, scalings, readings)
     collected: _Collected | None = None
     shown: ZoneMap | None = None
@@ -352,6 +363,23 @@ def _ask_units(
     for label, question in questions_on_units(heights, are_several=len(rasters) > 1).items():
         scale = float(readings.choose(question))
         scalings[paths[label]] = StatedScaling(scale, None)
+
+
+def _ask_bands(
+    rasters: Sequence[_Raster],
+    values: Sequence[str],
+    bands: Mapping[str, int | str] | None,
+    readings: Readings,
+) -> Mapping[str, int | str] | None:
+    """Return the bands by role, with answers where several bands of a raster may have a role that is needed. An answer
+    holds for all rasters, as the option does."""
+    for raster in rasters:
+        with _opened(raster, None) as source:
+            questions = questions_on_bands(source, raster.path, values, bands)
+        for question in questions.values():
+            role, _, band = readings.choose(question).partition("=")
+            bands = {**(bands or {}), role: band}
+    return bands
 
 
 def _offsets_of(
@@ -574,6 +602,7 @@ def _measure_zone(polygon: Any, measured: Measured, blocks: BlockCache) -> _Foun
     left, top, right, bottom = shares.box
     statistics = [Statistics(quantity) for quantity in measured.quantities]
     pixels = 0.0
+    whole_pixels = 0
     step = max(1, _READ_PX // (right - left))
     for start in range(top, bottom, step):
         end = min(start + step, bottom)
@@ -587,16 +616,19 @@ def _measure_zone(polygon: Any, measured: Measured, blocks: BlockCache) -> _Foun
             for one, of_one in zip(statistics, values, strict=True):
                 one.add(of_one, weights)
             pixels += float(weights.sum())
+            whole_pixels += int((weights >= _WHOLE_SHARE).sum())
             continue
         for one, of_one, known in zip(statistics, values, there, strict=True):
             one.add(of_one[known], weights[known])
-        pixels += float(weights[there.all(axis=0)].sum())
+        complete = weights[there.all(axis=0)]
+        pixels += float(complete.sum())
+        whole_pixels += int((complete >= _WHOLE_SHARE).sum())
     figures: dict[str, float | None] = {}
     for one in statistics:
         figures |= one.figures()
     of_values = {one.quantity.value: one.weight for one in statistics}
     beyond = [one.quantity.name for one in statistics if one.weight and one.is_beyond]
-    return _Found(pixels, figures, of_values, tuple(beyond))
+    return _Found(pixels, whole_pixels, figures, of_values, tuple(beyond))
 
 
 def _notes_on_values(raster: _Raster, found: Sequence[_Found], measured: Measured) -> list[str]:
@@ -657,7 +689,7 @@ def _flags_of(
 
 
 def _flags_of_place(placed: _Placed, place: int, found: _Found) -> list[str]:
-    """Return flags on what part of a zone lies in the raster, and what part of that has data."""
+    """Return flags on what part of a zone lies in the raster, what part of that has data, and how few pixels it has."""
     area, area_inside = float(placed.areas[place]), float(placed.areas_inside[place])
     flags: list[str] = []
     if not area_inside:
@@ -669,6 +701,8 @@ def _flags_of_place(placed: _Placed, place: int, found: _Found) -> list[str]:
         flags.append("no_data")
     elif found.pixels < area_inside / 2:
         flags.append("mostly_no_data")
+    if found.pixels and found.whole_pixels < _FEW_PIXELS:
+        flags.append("few_pixels")
     return flags
 
 

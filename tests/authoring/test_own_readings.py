@@ -9,6 +9,7 @@ from PIL import Image
 
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Readings
+from agrotools.formats.picture_folder import Images
 from agrotools_build.own_photos.answering import (
     decide,
     say_what_is_read,
@@ -19,7 +20,7 @@ from agrotools_build.own_photos.building import answers_of
 from agrotools_build.own_photos.plan import Column, Plan, SkippedRows
 from agrotools_build.own_photos.proposal import propose_plan
 from agrotools_build.own_photos.sheets import choose_sheet, sheets_together
-from agrotools_build.own_photos.table import DetectedTable, Images, match_rows
+from agrotools_build.own_photos.table import DetectedTable, match_rows
 
 NAMES = [f"IMG_{number}.jpg" for number in range(1, 13)]
 COUNTS = [["Photo", "Apples"], *([name, number] for number, name in enumerate(NAMES, start=1))]

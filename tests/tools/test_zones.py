@@ -806,7 +806,7 @@ def test_numbers_of_which_an_index_may_be_wrong_are_flagged(
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
     table = measure_zones(path, plots, values=["ndvi"])
     assert table.rows[0]["flags"] == flag
-    assert bool(table.notes) == bool(flag)
+    assert (len(table.notes) > 1) == bool(flag)  # beside the note on the bands
 
 
 @pytest.mark.parametrize(
@@ -826,7 +826,73 @@ def test_a_role_that_the_file_gives_to_another_band_is_said(
     plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
     table = measure_zones(path, plots, values=["ndvi"], bands=bands)
     assert table.rows[0]["flags"] == flag
-    assert bool(table.notes) == bool(flag)
+    assert (len(table.notes) > 1) == bool(flag)  # beside the note on the bands
+
+
+DUAL = ("Blue-444", "Blue", "Green-531", "Green", "Red-650", "Red", "Red edge-705", "NIR")
+"""Names of the bands of two cameras that are flown together."""
+
+
+def ramp(bands: int) -> np.ndarray:
+    """Return bands of which each has one value: 0.05, 0.1..."""
+    return np.repeat(np.arange(1, bands + 1, dtype=np.float32) / 20, 40 * 40).reshape(-1, 40, 40)
+
+
+@pytest.mark.parametrize(
+    ("names", "bands", "used"),
+    [
+        (DUAL, None, (8, 6)),
+        (("NIR2", "nir", "red", "green"), None, (2, 3)),
+        (("B04 red", "B08 nir", "B11 swir"), None, (2, 1)),
+        (("Red-650", "Red-668", "NIR", "Green"), {"R": "red-668"}, (3, 2)),
+        (("Red-650", "Red-668", "NIR1", "NIR2"), {"R": 2, "NIR": 4}, (4, 2)),
+        (("Red", "Shortwave infrared", "Thermal infrared", "NIR"), None, (4, 1)),
+        (("SR_B4", "SR_B5", "Red", "NIR"), None, (4, 3)),
+    ],
+)
+def test_the_band_named_exactly_is_used_and_the_bands_are_said(
+    tmp_path: Path, names: tuple[str, ...], bands: Any, used: tuple[int, int]
+) -> None:
+    path = raster(tmp_path / "m.tif", ramp(len(names)), names=names)
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    table = measure_zones(path, plots, values=["ndvi"], bands=bands)
+    nir, red = used
+    assert table.rows[0]["ndvi_mean"] == pytest.approx((nir - red) / (nir + red), abs=1e-6)
+    said = f"NIR = {nir} {names[nir - 1]}, R = {red} {names[red - 1]}"
+    assert any(said in note for note in table.notes)
+
+
+def test_several_bands_of_a_colour_are_a_question_for_the_index_that_needs_it(
+    tmp_path: Path,
+) -> None:
+    names = ("Green I", "Green II", "Red", "Red edge 1", "Red edge 2", "NIR")
+    path = raster(tmp_path / "a.tif", ramp(6), names=names)
+    moved = raster(tmp_path / "b.tif", ramp(6)[::-1], names=names[::-1])
+    plots = zones(tmp_path / "a.gpkg", (0, 0, 30, 30))
+    assert measure_zones(path, plots, values=["ndvi"]).rows
+    with pytest.raises(UndecidedError, match="which of these bands is RE") as asked:
+        measure_zones(path, plots, values=["ndvi", "ndre"])
+    (answer,) = asked.value.answers
+    assert answer == "--band=RE=Red edge 1"
+    taken = Readings(accept=True)
+    rows = measure_zones([path, moved], plots, values=["ndre"], readings=taken).rows
+    assert taken.answers == [answer]  # one answer for all rasters, by the name
+    assert [row["ndre_mean"] for row in rows] == pytest.approx([2 / 10, 2 / 10], abs=1e-6)
+    same = raster(tmp_path / "c.tif", ramp(3), names=("Red", "red", "NIR"))
+    with pytest.raises(UndecidedError) as asked:
+        measure_zones(same, plots)
+    assert asked.value.answers == ("--band=R=1",)
+
+
+@pytest.mark.parametrize(
+    ("side", "flag"), [(0.4, "few_pixels"), (1.9, "few_pixels"), (3.0, ""), (6.0, "")]
+)
+def test_a_zone_of_few_whole_pixels_says_so(tmp_path: Path, side: float, flag: str) -> None:
+    path = raster(tmp_path / "m.tif", ramp(2), names=("red", "nir"))
+    places = [(5.3 + 7 * number, 5.6, side, side) for number in range(2)]
+    plots = zones(tmp_path / "a.gpkg", *places)
+    rows = measure_zones(path, plots, values=["ndvi"]).rows
+    assert [row["flags"] for row in rows] == [flag, flag]
 
 
 def test_hints_of_the_command_say_its_options(tmp_path: Path) -> None:

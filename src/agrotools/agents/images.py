@@ -237,7 +237,8 @@ def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[in
     """Return the numbers of three bands (natural colours, else false colours, else the first three), or of one."""
     from agrotools.vision.rasters import roles_by_name
 
-    roles = roles_by_name(names) if names and len(names) == source.count else source.roles
+    found = roles_by_name(names) if names and len(names) == source.count else source.roles
+    roles = found.shown
     for roles_wanted in _BANDS_SHOWN:
         if all(role in roles for role in roles_wanted):
             return [roles[role] for role in roles_wanted]

@@ -1,10 +1,10 @@
 """Field pictures from photographs and rasters (bands by role, valid pixels, a display picture, scale and masks), and
 pictures and arrays in memory as arguments of tools that take files: they are written for the time of one call."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,11 +179,11 @@ def _read_photo(
     image = read_image(path, shown_as=name)
     box, flags = clipped_region(region, image.width, image.height, name)
     known = info.bands if info and info.bands and len(info.bands) == len(_CHANNELS) else None
-    natural = bands is None and not (known and roles_by_name(known))
+    natural = bands is None and not (known and roles_by_name(known).known)
     if bands is not None:
         roles = chosen_roles(bands, known or _CHANNELS, file=name)
     else:
-        roles = roles_by_name(known or _CHANNELS) or roles_by_name(_CHANNELS)
+        roles = roles_by_name(known or _CHANNELS).known or roles_by_name(_CHANNELS).known
     if natural:
         hint = "use a colour picture, a raster with a near infrared band, or a label raster"
         refuse_grey(image, name, ": without colour, plants cannot be told from soil", hint)
@@ -207,8 +207,11 @@ def read_field_raster(
     info: SampleFile | None,
 ) -> FieldPicture:
     """Read an open raster as :func:`read_field_picture` does."""
-    roles, assumed = raster_roles(source, bands, info)
-    notes = [*source.sampling.notes, *assumed]
+    known = raster_roles(source, bands, info)
+    roles = known.roles
+    if not roles:
+        refuse_unsure(source, known, known.unsure)
+    notes = [*source.sampling.notes, *known.notes, *notes_on_unsure(source, known)]
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     window: Box | None = None
     is_large = source.width * source.height > WHOLE_PX
@@ -241,19 +244,72 @@ def read_field_raster(
     )
 
 
+class KnownRoles(NamedTuple):
+    """Bands of a raster by role, its band names, and notes on what was assumed.
+
+    ``unsure``: the bands that may have a role, where several may; none of them is in ``roles``.
+    """
+
+    roles: dict[Role, int]
+    names: tuple[str | None, ...]
+    notes: tuple[str, ...] = ()
+    unsure: Mapping[Role, tuple[int, ...]] = {}
+
+
 def known_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
-) -> tuple[dict[Role, int], tuple[str | None, ...], tuple[str, ...]]:
-    """Return the band numbers of a raster by role (empty if unknown), its band names, and a note on assumed roles.
-    Roles come from the caller, else from the sample, else from the file."""
+) -> KnownRoles:
+    """Return the bands of a raster by role: from the caller, else from the sample, else from the file."""
     names = source.names(info.bands if info else None)
     if bands is not None:
         chosen = chosen_roles(bands, names, file=source.name)
-        return chosen, names, contradicted_roles(source, names, chosen)
-    roles = roles_by_name(names) or source.roles
-    if not roles and len(source.data_bands) == len(_CHANNELS) and source.dtype == "uint8":
-        return roles_by_name(_CHANNELS), names, ("bands without names: taken as red, green, blue",)
-    return roles, names, ()
+        return KnownRoles(chosen, names, contradicted_roles(source, names, chosen))
+    for said in dict.fromkeys((names, source.band_names)):
+        by_name = roles_by_name(said)
+        if by_name.known or by_name.unsure:
+            return KnownRoles(by_name.known, names, (), by_name.unsure)
+    by_wavelength = source.roles.known
+    if by_wavelength:
+        titles = [f"{role} = {source.band_title(n)}" for role, n in by_wavelength.items()]
+        notes = (f"bands taken by their wavelengths: {', '.join(titles)}",)
+        return KnownRoles(by_wavelength, names, notes)
+    if len(source.data_bands) == len(_CHANNELS) and source.dtype == "uint8":
+        notes = ("bands without names: taken as red, green, blue",)
+        return KnownRoles(roles_by_name(_CHANNELS).known, names, notes)
+    return KnownRoles({}, names)
+
+
+def notes_on_unsure(source: RasterSource, known: KnownRoles) -> tuple[str, ...]:
+    """Return a note on each role that several bands may have, for results that need none of these roles."""
+    notes: list[str] = []
+    for role, numbers in known.unsure.items():
+        titles = " or ".join(source.band_title(number, known.names) for number in numbers)
+        notes.append(
+            f"{role} of {source.name} may be band {titles}: none of them is taken as {role}"
+        )
+    return tuple(notes)
+
+
+def refuse_unsure(source: RasterSource, known: KnownRoles, needed: Iterable[Role]) -> None:
+    """Raise a ToolError ``band_not_found`` for the first role needed that several bands may have. The hint names a band
+    for each role that is needed."""
+    doubtful: list[Role] = [role for role in needed if role in known.unsure]
+    if not doubtful:
+        return
+    numbers: dict[Role, int] = {each: known.unsure[each][0] for each in doubtful}
+    for each in needed:
+        if each in known.roles:
+            numbers[each] = known.roles[each]
+    pairs = ", ".join(f"'{each}': {number}" for each, number in numbers.items())
+    role = doubtful[0]
+    titles = tuple(source.band_title(number, known.names) for number in known.unsure[role])
+    raise ToolError(
+        "band_not_found",
+        f"{len(titles)} bands of {source.name} may be {role}: {', '.join(titles)}",
+        argument="bands",
+        hint=f"give bands, e.g. {{{pairs}}}",
+        candidates=titles[:20],
+    )
 
 
 def contradicted_roles(
@@ -262,7 +318,7 @@ def contradicted_roles(
     """Return a note on each role that a caller gives to a band, while the file gives that band another one."""
     by_name = {number: role_of(name) for number, name in enumerate(names, start=1) if name}
     if not any(by_name.values()):
-        by_name = {number: role for role, number in source.roles.items()}
+        by_name = {number: role for role, number in source.roles.known.items()}
     notes: list[str] = []
     for role, number in chosen.items():
         own = by_name.get(number)
@@ -279,18 +335,18 @@ def contradicted_roles(
 
 def raster_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
-) -> tuple[dict[Role, int], tuple[str, ...]]:
-    """Return the band numbers of a raster by role, and a note if they were assumed; ToolError ``band_not_found`` if
-    no role is known."""
-    roles, names, notes = known_roles(source, bands, info)
-    if roles or bands is not None:
-        return roles, notes
+) -> KnownRoles:
+    """Return the bands of a raster by role, as :func:`known_roles` does; ToolError ``band_not_found`` if the file says
+    the role of no band."""
+    known = known_roles(source, bands, info)
+    if known.roles or known.unsure or bands is not None:
+        return known
     raise ToolError(
         "band_not_found",
-        f"{source.name} does not say which band is which; it has {listed_bands(names)}",
+        f"{source.name} does not say which band is which; it has {listed_bands(known.names)}",
         argument="bands",
         hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}",
-        candidates=tuple(name for name in names if name)[:20],
+        candidates=tuple(name for name in known.names if name)[:20],
     )
 
 

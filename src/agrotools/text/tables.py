@@ -66,6 +66,15 @@ _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 
 
+class CellFault(Exception):
+    """Reason why a cell cannot be used (``reason`` continues "the cell ..."), with a hint for correcting it."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(f"{reason} ({hint})")
+        self.reason = reason
+        self.hint = hint
+
+
 class HeaderRows(NamedTuple):
     """The first and the last row of a header, numbered as in the file; most headers have one row."""
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -44,6 +45,9 @@ _WORDS: dict[Role, frozenset[str]] = {
     "RE": frozenset({"re", "rededge"}),
     "NIR": frozenset({"n", "nir", "nearinfrared", "infrared"}),
 }
+_CODE = re.compile(r"(?<![a-z0-9])[a-z][^a-z0-9]?0*[1-3]?\d{1,2}[a-z]?(?![a-z0-9])")
+"""Code of a band, such as B4, B_04 and B8A: it means different bands on different satellites. Numbers from 400 on are
+wavelengths: R-650 is red."""
 _WAVELENGTHS_NM: dict[Role, tuple[float, float]] = {
     "B": (470, 30),
     "G": (555, 25),
@@ -57,36 +61,77 @@ _WAVELENGTHS_NM: dict[Role, tuple[float, float]] = {
 def role_of(name: str) -> Role | None:
     """Return the role stated in a band's name (``NIR``, ``B02 blue``, ``red_edge``...), or None.
 
-    A code alone (``B4``) has no role, because it means different bands on different satellites.
+    A code (``B4``, ``SR_B4``) has no role, because it means different bands on different satellites.
     """
-    words = [word.rstrip("0123456789") for word in re.split(r"[^a-z0-9]+", name.strip().lower())]
+    words = _words_of(_CODE.sub(" ", name.strip().lower()))
     joined = "".join(words)
     if "rededge" in joined:
         return "RE"
     if "nearinfrared" in joined:
         return "NIR"
-    if len(words) == 1 and re.fullmatch(r"[a-z]\d+", name.strip().lower()):
-        return None
     matches: set[Role] = {role for role in ROLES if _WORDS[role].intersection(words)}
     spelled_out: set[Role] = {
         role for role in matches if any(len(word) > 1 for word in _WORDS[role].intersection(words))
     }
     candidates = sorted(spelled_out or matches)
-    return candidates[0] if len(candidates) == 1 else None
+    if len(candidates) != 1:
+        return None
+    # Thermal and shortwave infrared are other bands: the word alone is near infrared.
+    is_other_infrared = "infrared" in words and joined != "infrared"
+    return None if is_other_infrared and "nir" not in words else candidates[0]
 
 
-def roles_by_name(names: Sequence[str | None]) -> dict[Role, int]:
-    """Map roles to 1-based band numbers by the bands' names; the first band of a role is used."""
-    roles: dict[Role, int] = {}
-    for number, name in enumerate(names, start=1):
-        role = role_of(name) if name else None
-        if role is not None:
-            roles.setdefault(role, number)
-    return roles
+def _words_of(name: str) -> list[str]:
+    """Return the words of a name in small letters, without the digits at their ends."""
+    return [word.rstrip("0123456789") for word in re.split(r"[^a-z0-9]+", name)]
+
+
+def _is_exact(name: str, role: Role) -> bool:
+    """Return True if a name says a role and nothing else: ``Red``, ``near infrared``, but neither ``Red-650`` nor
+    ``NIR2``."""
+    return re.sub(r"[\s_-]+", "", name.lower()) in _WORDS[role]
+
+
+class BandRoles(NamedTuple):
+    """Bands of a raster by role, 1-based.
+
+    ``known``: the band of each role that one band has. ``unsure``: the bands that may have a role, where several may.
+    """
+
+    known: dict[Role, int]
+    unsure: dict[Role, tuple[int, ...]]
+
+    @property
+    def shown(self) -> dict[Role, int]:
+        """Return bands for a picture that is only looked at: the first one where several may have a role."""
+        first: dict[Role, int] = {role: numbers[0] for role, numbers in self.unsure.items()}
+        return first | self.known
+
+
+def roles_by_name(names: Sequence[str | None]) -> BandRoles:
+    """Return the roles of bands by their names.
+
+    A name that says the role alone (``Red``, ``nir``) goes before others (``Red-650``, ``NIR2``).
+    """
+    known: dict[Role, int] = {}
+    unsure: dict[Role, tuple[int, ...]] = {}
+    named = [(number, name) for number, name in enumerate(names, start=1) if name]
+    for role in ROLES:
+        able = [(number, name) for number, name in named if role_of(name) == role]
+        exact = [(number, name) for number, name in able if _is_exact(name, role)]
+        numbers = tuple(number for number, _ in exact or able)
+        if len(numbers) == 1:
+            known[role] = numbers[0]
+        elif numbers:
+            unsure[role] = numbers
+    return BandRoles(known, unsure)
 
 
 def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, int]:
-    """Map roles to the 1-based number of the band nearest to the role's centre wavelength, if it is near enough."""
+    """Map roles to the 1-based number of the band nearest to the role's centre wavelength, if it is near enough.
+
+    A hyperspectral raster has dozens of bands near it, so that this is never a question.
+    """
     roles: dict[Role, int] = {}
     for role, (centre, reach) in _WAVELENGTHS_NM.items():
         distances = {
@@ -132,6 +177,13 @@ def band_number(selector: int | str, names: Sequence[str | None], file: str) -> 
         ]
         if len(same) == 1:
             return same[0]
+        if same:
+            raise ToolError(
+                "band_not_found",
+                f"{len(same)} bands of {file} are called {selector}: {', '.join(map(str, same))}",
+                argument="bands",
+                hint="give the number of the band, counted from 1",
+            )
         if selector.strip().isdigit():
             selector = int(selector)
     if isinstance(selector, int) and 1 <= selector <= len(names):
@@ -338,9 +390,20 @@ class RasterSource:
         return tuple(known) if known and len(known) == self.count else self.band_names
 
     @property
-    def roles(self) -> dict[Role, int]:
-        """1-based band numbers by role, from the names of the bands or else from their wavelengths."""
-        return roles_by_name(self.band_names) or roles_by_wavelength(self._wavelengths_nm())
+    def roles(self) -> BandRoles:
+        """Bands by role, from the names of the bands or else from their wavelengths."""
+        by_name = roles_by_name(self.band_names)
+        if by_name.known or by_name.unsure:
+            return by_name
+        return BandRoles(roles_by_wavelength(self.wavelengths_nm), {})
+
+    def band_title(self, number: int, names: Sequence[str | None] | None = None) -> str:
+        """Return a band (1-based) in words: its number with its name, or else with its wavelength: ``6 Red``."""
+        name = (names or self.band_names)[number - 1]
+        wavelength = self.wavelengths_nm[number - 1]
+        if name:
+            return f"{number} {name}"
+        return f"{number} ({wavelength:g} nm)" if wavelength else f"{number} (no name)"
 
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
         """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data,
@@ -459,7 +522,9 @@ class RasterSource:
             missing |= np.abs(data - nodata) <= close if close else data == nodata
         return missing
 
-    def _wavelengths_nm(self) -> list[float | None]:
+    @cached_property
+    def wavelengths_nm(self) -> list[float | None]:
+        """Wavelengths of the bands as tags of the file state them."""
         wavelengths: list[float | None] = []
         for number in range(1, self.count + 1):
             tags = {key.lower(): value for key, value in self.dataset.tags(number).items()}

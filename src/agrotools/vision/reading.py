@@ -328,17 +328,23 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
         valid = np.isfinite(values)
         refuse_without_data(valid, source.name, argument)
         return RgbImage(palette[np.where(valid, values, 0).astype(np.int64) & 255], _or_none(valid))
-    numbers = [source.roles[role] for role in ("R", "G", "B") if role in source.roles]
+    shown = source.roles.shown
+    numbers = [shown[role] for role in ("R", "G", "B") if role in shown]
+    notes: tuple[str, ...] = ()
+    is_choice = bool({"R", "G", "B"} & source.roles.unsure.keys())
     if len(numbers) < 3:
         colours = source.data_bands
         numbers = colours[:3] if len(colours) >= 3 else colours[:1] * 3
+        is_choice = len(colours) > 3
+    if is_choice:
+        titles = ", ".join(source.band_title(number) for number in numbers)
+        notes = (f"bands shown as red, green, blue: {titles}",)
     values = source.read(numbers)
     valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
     refuse_without_data(valid, source.name, argument)
-    notes: tuple[str, ...] = ()
     if source.dtype != "uint8":
         top = float(np.percentile(values[:, valid], 99.9))
-        notes = (f"{source.dtype} values scaled by one factor for all bands ({top:.6g} to 255)",)
+        notes += (f"{source.dtype} values scaled by one factor for all bands ({top:.6g} to 255)",)
         values = values * np.float32(255.0 / top if top > 0 else 1.0)
     pixels = np.clip(np.where(valid, values, 255), 0, 255).round().astype(np.uint8)
     flags = () if source.border is None else ("border_without_mark",)

@@ -38,6 +38,7 @@ def build_from_table(
     ``strangers``: folder of pictures that show none of the names in the table.
     The plan is written once nothing is open.
     """
+    from agrotools.formats.picture_folder import Images
     from agrotools_build.own_photos.answering import (
         decide,
         say_what_is_read,
@@ -48,7 +49,7 @@ def build_from_table(
     from agrotools_build.own_photos.plan import read_plan, write_plan
     from agrotools_build.own_photos.proposal import name_of_benchmark
     from agrotools_build.own_photos.sheets import choose_sheet, sheets_together
-    from agrotools_build.own_photos.table import Images, match_rows
+    from agrotools_build.own_photos.table import match_rows
 
     _check_target(out)
     others = Images(strangers, "--strangers") if strangers is not None else None

@@ -22,21 +22,22 @@ from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
+from agrotools.formats.picture_folder import PHONE_SUFFIXES, Images
 from agrotools.formats.table_use import USE_KEY, TableUse, stored_use
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.tool_labels import LABELS_KEY, ToolLabels, stored_labels
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.countables import countables
 from agrotools.text.json_kinds import is_number
+from agrotools.text.tables import CellFault
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools_build.choosing import Chosen
 from agrotools_build.own_photos import cells
-from agrotools_build.own_photos.cells import CellFault, Value
+from agrotools_build.own_photos.cells import Value
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.headers import holds, words_of
-from agrotools_build.own_photos.photo_names import PHONE_SUFFIXES
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -56,7 +57,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_text,
 )
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
-from agrotools_build.own_photos.table import DetectedTable, Images
+from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.own_photos.tool_check import (
     Observed,
     asked_labels,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from agrotools.text import yes_no
 from agrotools.text.decimal_marks import GROUPED, Decimal, NumberText
-from agrotools.text.tables import STRUCK
+from agrotools.text.tables import STRUCK, CellFault
 from agrotools.text.units import canonical_unit
 
 Value = float | bool | str
@@ -26,15 +26,6 @@ _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
 _FORBIDDEN = re.compile(r'[<>\\@{}"\[\]|\x00-\x1f\x7f]')
 _LONGEST_NAME = 80
 _LARGEST = 1e12
-
-
-class CellFault(Exception):
-    """Reason why a cell cannot be used (``reason`` continues "the cell ..."), with a hint for correcting it."""
-
-    def __init__(self, reason: str, hint: str) -> None:
-        super().__init__(f"{reason} ({hint})")
-        self.reason = reason
-        self.hint = hint
 
 
 class Quantity(NamedTuple):

@@ -14,10 +14,10 @@ from PIL import Image
 
 from agrotools.core import ToolError, UsageError
 from agrotools.core.texts import command_line
+from agrotools.formats.picture_folder import Images
 from agrotools.scoring.statistics import MIN_CLUSTERS, planned_half_width
 from agrotools.vision.formats import file_format
 from agrotools_build.own_photos.plan import MOST_QUESTIONS, QUESTIONS_A_PHOTO, Column
-from agrotools_build.own_photos.table import Images
 from agrotools_build.sources.part import first_few
 
 

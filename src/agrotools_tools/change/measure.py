@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.calling.pictures import class_names_of, known_roles
+from agrotools.calling.pictures import KnownRoles, class_names_of, known_roles, refuse_unsure
 from agrotools.calling.workspace import file_info, shown_name
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
@@ -57,6 +57,7 @@ from agrotools_tools.change.result import (
 from agrotools_tools.vision import Index
 from agrotools_tools.vision.alignment import check_sizes
 from agrotools_tools.vision.blocks import block_boxes
+from agrotools_tools.vision.index_bands import bands_in_words
 from agrotools_tools.vision.vegetation import (
     INDICES,
     choose_index,
@@ -136,14 +137,22 @@ def measure_change(
             open_raster(after, argument="after", shown_as=shown_name(after)) as second,
         ):
             has_index = target == "vegetation" and _index_of(first, before, bands) is not None
-            roles = {} if has_index else known_roles(first, bands, file_info(before))[0]
+            no_roles = KnownRoles({}, first.band_names)
+            known = no_roles if has_index else known_roles(first, bands, file_info(before))
+            roles = known.roles
             in_colours = bands is None and first.count >= 3 and first.dtype == "uint8"
             in_colours = not has_index and (in_colours or {"R", "G", "B"} <= roles.keys())
             if target == "vegetation" and not in_colours:
                 return _index_change(before, after, bands, threshold, request)
-            roles_after = known_roles(second, bands, file_info(after))[0]
-            are_bands = all(role in roles and role in roles_after for role in _NEEDED)
+            known_after = known_roles(second, bands, file_info(after))
+            are_bands = all(
+                role in {**known.roles, **known.unsure}
+                and role in {**known_after.roles, **known_after.unsure}
+                for role in _NEEDED
+            )
             if are_bands and not (target == "pond" and in_colours):
+                refuse_unsure(first, known, _NEEDED)
+                refuse_unsure(second, known_after, _NEEDED)
                 return _land_class_change(
                     before, after, bands, request, water_only=target == "pond"
                 )
@@ -230,13 +239,14 @@ class _IndexPair:
         return index_values(self.index, dict(zip(INDICES[self.index].bands, bands, strict=True)))
 
     def doubts(self) -> tuple[list[str], list[str]]:
-        """Return notes and flags on bands whose numbers may not be reflectances."""
+        """Return notes on the bands, and notes and flags on those whose numbers may not be reflectances."""
         notes: list[str] = []
         flags: list[str] = []
         for raster, numbers in zip((self.pair.first, self.pair.second), self.numbers, strict=True):
             if len(numbers) == 1:
                 continue
             used = dict(zip(INDICES[self.index].bands, numbers, strict=True))
+            notes.append(f"{raster.name}: {self.index} of {bands_in_words(raster, used)}")
             more_notes, more_flags = doubts_on_numbers(raster, used, can_be_stated=False)
             notes += [f"{raster.name}: {note}" for note in more_notes]
             flags += more_flags
@@ -362,10 +372,12 @@ def _index_of(
         for index in _NORMALISED:
             if name and name.strip().lower() == index:
                 return index, [number]
-    roles = known_roles(source, bands, info)[0]
+    known = known_roles(source, bands, info)
     for index in _NORMALISED:
-        if all(role in roles for role in INDICES[index].bands):
-            return index, [roles[role] for role in INDICES[index].bands]
+        needed = INDICES[index].bands
+        if all(role in known.roles or role in known.unsure for role in needed):
+            refuse_unsure(source, known, needed)
+            return index, [known.roles[role] for role in needed]
     return None
 
 
@@ -379,8 +391,8 @@ def _land_class_change(
         frame = frame_of(
             request, (first.width, first.height), (before, after), first.sampling.gsd_m
         )
-        classes_before, picture_before = _classify(first, before, bands)
-        classes_after, picture_after = _classify(pair.second, after, bands)
+        classes_before, picture_before, said_before = _classify(first, before, bands)
+        classes_after, picture_after, said_after = _classify(pair.second, after, bands)
     valid = (classes_before >= 0) & (classes_after >= 0)
     check_common(bool(valid.any()), before, after)
     if water_only:
@@ -412,16 +424,16 @@ def _land_class_change(
         counts=(titles, cells),
         gsd_m=frame.scale.gsd_m,
         pond=_pond_of_masks((titles, cells)) if water_only else None,
-        notes=(how, *why, *pair.notes, *frame.scale.notes),
+        notes=(how, *why, said_before, said_after, *pair.notes, *frame.scale.notes),
         flags=(*(() if is_same else ("phenology_risk",)), *pair.flags, *frame.flags),
     )
 
 
 def _classify(
     source: RasterSource, path: Path, bands: Bands | None
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return the index in :data:`_CLASSES` of each pixel, -1 without data, and a picture."""
-    roles = known_roles(source, bands, file_info(path))[0]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], str]:
+    """Return the index in :data:`_CLASSES` of each pixel, -1 without data, a picture, and a note on the bands."""
+    roles = known_roles(source, bands, file_info(path)).roles
     values = source.read([roles[role] for role in _NEEDED])
     valid = np.isfinite(values).all(axis=0)
     classes = np.zeros(valid.shape, np.int64)
@@ -429,7 +441,9 @@ def _classify(
     classes[index_values("ndvi", bands_of) > _PLANTS_FROM] = 1
     classes[index_values("gndvi", bands_of) < 0] = 2  # GNDVI is NDWI with the opposite sign
     classes[~valid] = -1
-    return classes, stretched_picture(bands_of)
+    used: dict[Role, int] = {role: roles[role] for role in _NEEDED}
+    said = f"{source.name}: classes of {bands_in_words(source, used)}"
+    return classes, stretched_picture(bands_of), said
 
 
 def _built_up_change(pictures: Pictures, target: str) -> ChangeResult:

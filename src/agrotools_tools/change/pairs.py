@@ -473,7 +473,8 @@ def _view_of_photo(path: Path, argument: str) -> _View:
 def _view_of_raster(
     source: RasterSource, path: Path, bands: Mapping[str, int | str] | None
 ) -> _View:
-    roles = known_roles(source, bands, file_info(path))[0]
+    known = known_roles(source, bands, file_info(path))
+    roles = known.roles
     numbers = source.data_bands if bands is None else list(roles.values())
     values = source.read(numbers)
     valid = np.asarray(np.isfinite(values).all(axis=0))
@@ -483,7 +484,7 @@ def _view_of_raster(
     if not valid.any() or not {"R", "G", "B"} <= by_role.keys():
         picture = picture_of(source, argument=source.argument)
         common_valid = valid if picture.valid is None else valid & picture.valid
-        notes = tuple(f"{source.name}: {note}" for note in picture.notes)
+        notes = tuple(f"{source.name}: {note}" for note in (*known.notes, *picture.notes))
         return _View(picture.pixels, common_valid, notes)
     colours = np.stack([by_role[role] for role in ("R", "G", "B")])
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
@@ -492,7 +493,7 @@ def _view_of_raster(
     infrared = (
         np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
     )
-    notes = (
-        () if top == 255.0 else (f"{source.name}: bands scaled by one factor ({top:.4g} to 255)",)
-    )
+    notes = tuple(f"{source.name}: {note}" for note in known.notes)
+    if top != 255.0:
+        notes = (*notes, f"{source.name}: bands scaled by one factor ({top:.4g} to 255)")
     return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, infrared=infrared)

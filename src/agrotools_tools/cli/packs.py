@@ -1,6 +1,7 @@
 """``agrotools tools packs``: recognisers and heads of tools, from your own pictures."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +11,7 @@ from agrotools.cli.options import Commands, command_group, documented, sub_comma
 from agrotools.cli.output import print_json, warn_of_hidden
 
 if TYPE_CHECKING:
+    from agrotools.core.readings import Readings
     from agrotools_tools.crop_weed.heads import HeadInfo
     from agrotools_tools.recognition.packs import PackInfo
 
@@ -30,6 +32,8 @@ def train_pack(
     context: typer.Context,
     images: Path | None = None,
     labels: Path | None = None,
+    image_column: str | None = None,
+    label_column: str | None = None,
     out: str | None = None,
     hold_out: float | None = None,
     held: Path | None = None,
@@ -47,12 +51,13 @@ def train_pack(
     """
     if context.invoked_subcommand is not None:
         return
+    from agrotools.cli.reading import new_readings, print_readings
     from agrotools.core import UsageError
     from agrotools_tools.recognition.backbone import open_backbone
     from agrotools_tools.recognition.labelled_pictures import (
+        LabelColumns,
         LabelledImage,
         check_writable,
-        label_column,
         read_labelled,
         write_labels,
     )
@@ -74,7 +79,11 @@ def train_pack(
     if encoder is not None:
         typer.echo(f"encoder {encoder.info.described()}", err=True)
     warn_of_hidden([labels] if labels else [])
-    pictures = read_labelled(images, labels)
+    readings = new_readings(yes=False)
+    columns = LabelColumns(image_column, label_column)
+    pictures = read_labelled(images, labels, columns=columns, readings=readings)
+    shows = shows or _ask_what_is_shown([one.label for one in pictures], readings)
+    print_readings(readings)
     left_out: list[LabelledImage] = []
     if held is not None:
         check_writable(held, labels)
@@ -83,13 +92,13 @@ def train_pack(
         pictures,
         folder,
         licence_note=licence,
-        shows=shows or (),
+        shows=shows,
         backbone=encoder,
         skip_unreadable=skip_unreadable,
         progress=lambda line: typer.echo(line, err=True),
     )
     if held is not None:
-        write_labels(held, images, left_out, label_column(labels))
+        write_labels(held, images, left_out, pictures[0].column)
     _print_figures(info, as_json, path=str(folder), held_out=len(left_out))
     if as_json:
         return
@@ -102,6 +111,25 @@ def train_pack(
         )
         of_all = f"{len(left_out)} of {len(pictures) + len(left_out)} pictures"
         typer.echo(f"held out: {of_all} ({counts}), listed in {held}")
+
+
+def _ask_what_is_shown(labels: Sequence[str], readings: "Readings") -> list[str]:
+    """Return what the pictures with these labels show: as the labels say it, or as the user does.
+
+    Raises:
+        UndecidedError: the labels do not say it, and nobody is asked.
+    """
+    from agrotools.knowledge.kb_names import kb_names
+    from agrotools_tools.recognition.pack_subjects import question_on_shows, shown_by_labels
+
+    classes, names = sorted(set(labels)), kb_names()
+    shown = list(shown_by_labels(classes, names))
+    if not shown:
+        shown = [readings.choose(question_on_shows(classes, names))]
+        readings.settle()
+        return shown
+    readings.take(f"the pictures show {', '.join(shown)}, as the labels say (else --shows)")
+    return shown
 
 
 train.callback(invoke_without_command=True)(documented("tools packs train", train_pack))

@@ -216,6 +216,8 @@ def compare(
     data: Path,
     tool: str = "diagnose_pest_disease",
     labels: Path | None = None,
+    image_column: str | None = None,
+    label_column: str | None = None,
     argument: list[str] | None = None,
     as_json: bool = False,
 ) -> None:
@@ -223,16 +225,21 @@ def compare(
 
     The first back-end is the one that the others are compared with. Intervals are 95 %, over groups of photographs.
     """
+    from agrotools.cli.reading import new_readings, print_readings
     from agrotools.report.terminal import print_parts
     from agrotools_tools.backend_comparison import backend_table, compare_backends
     from agrotools_tools.cli.tool_text import named_values
-    from agrotools_tools.recognition.labelled_pictures import read_labelled
+    from agrotools_tools.recognition.labelled_pictures import LabelColumns, read_labelled
 
     warn_of_hidden([labels] if labels else [])
+    readings = new_readings(yes=False)
+    columns = LabelColumns(image_column, label_column)
+    pictures = read_labelled(data, labels, to_learn=False, columns=columns, readings=readings)
+    print_readings(readings)
     scores = compare_backends(
         tool,
         [name.strip() for name in backends.split(",") if name.strip()],
-        read_labelled(data, labels, to_learn=False),
+        pictures,
         named_values(argument or ()),
         progress=lambda line: typer.echo(line, err=True),
     )

@@ -323,10 +323,13 @@ def band_numbers(
 ) -> dict[str, int]:
     """Return the 1-based numbers by name of the bands to rank: the ones with a known role, else the first twelve."""
     try:
-        return {str(role): number for role, number in raster_roles(source, bands, info)[0].items()}
+        roles = raster_roles(source, bands, info).roles
     except ToolError:
         if bands is not None:
             raise
+        roles = {}
+    if roles:
+        return {str(role): number for role, number in roles.items()}
     numbers = source.data_bands[:_MOST_BANDS]
     names = [source.band_names[number - 1] or f"band_{number}" for number in numbers]
     if len(set(names)) < len(names):

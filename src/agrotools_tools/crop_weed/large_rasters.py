@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.calling.pictures import WHOLE_PX, choose_scale, raster_roles
+from agrotools.calling.pictures import WHOLE_PX, choose_scale
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region, file_format
@@ -39,10 +39,9 @@ from agrotools_tools.vision.blocks import (
     spread_boxes,
     tile_shape,
 )
+from agrotools_tools.vision.index_bands import index_bands
 from agrotools_tools.vision.vegetation import (
-    INDICES,
     IndexThreshold,
-    choose_index,
     choose_threshold,
     index_values,
     smooth_index,
@@ -191,15 +190,14 @@ def measure_by_blocks(
         if size > MOST_PX:
             why = f"{name} has {size // 1_000_000} million pixels; at most {MOST_PX // 1_000_000} million are measured"
             raise ToolError("limit", why, argument="image", hint="measure parts of it with region")
-        roles, notes = raster_roles(source, bands, info)
-        chosen = choose_index(index, roles)
-        used: dict[Role, int] = {role: roles[role] for role in INDICES[chosen].bands}
+        found = index_bands(source, index, bands, info)
+        chosen, used = found.index, found.used
         sampled = sample_threshold(source, used, chosen, box)
         cover, shown, count = _segment(source, used, sampled, box)
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         doubts, of_numbers = doubts_on_numbers(source, used, can_be_stated=False)
         notes = (
-            *(*source.sampling.notes, *notes, *doubts),
+            *(*source.sampling.notes, *found.assumed, found.said, *doubts),
             *(*scale.notes, *sampled.notes, *sampled.cut.notes),
         )
         flags = (*source.sampling.flags, *of_numbers, *clipped, *scale.flags, *sampled.cut.flags)

@@ -68,7 +68,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
 
 @tool(
     category="segmentation",
-    version="6",
+    version="7",
     resolves=_resolve,
     data_files=(head_files, *STRANGENESS_FILES),
     backends=("offline", UNTRAINED),
@@ -114,19 +114,14 @@ def _from_picture(
     separation: SeparationChoice,
     region: Box | None,
 ) -> CropWeedArea:
-    from agrotools.calling.pictures import (
-        choose_scale,
-        colour_bands,
-        raster_roles,
-        read_field_picture,
-    )
-    from agrotools.vision import Role
+    from agrotools.calling.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.rasters import open_raster
     from agrotools_tools.crop_weed.bands import ranked_bands
     from agrotools_tools.crop_weed.large_rasters import measure_by_blocks
     from agrotools_tools.crop_weed.measure import separate_crop_in_picture
     from agrotools_tools.crop_weed.photographs import remarks_on_photo
     from agrotools_tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
+    from agrotools_tools.vision.index_bands import index_bands
     from agrotools_tools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
     from agrotools_tools.zone_numbers import doubts_on_numbers
 
@@ -134,18 +129,23 @@ def _from_picture(
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
     if large is not None:
         return large
+    doubts: tuple[str, ...] = ()
+    of_numbers: tuple[str, ...] = ()
+    name = info.name if info else image.name
+    if file_format(image, shown_as=name) in ("tiff", "envi"):
+        with open_raster(image, shown_as=name) as source:
+            found = index_bands(source, index, bands, info)
+            doubts, of_numbers = doubts_on_numbers(source, found.used, can_be_stated=False)
+        doubts = (found.said, *doubts)
+        index = found.index
+        bands = None if bands is None else {str(role): n for role, n in found.roles.items()}
     picture = read_field_picture(image, bands, region, info)
     chosen = choose_index(index, picture.bands)
     notes, flags = [*picture.notes], [*picture.flags]
     values, scaled = colour_bands(picture) if "B" in INDICES[chosen].bands else (picture.bands, ())
     plants = segment(chosen, values, picture.valid)
-    if picture.is_raster:
-        with open_raster(image, shown_as=info.name if info else image.name) as source:
-            roles = raster_roles(source, bands, info)[0]
-            used: dict[Role, int] = {role: roles[role] for role in INDICES[chosen].bands}
-            doubts, of_numbers = doubts_on_numbers(source, used, can_be_stated=False)
-        notes += doubts
-        flags += of_numbers
+    notes += doubts
+    flags += of_numbers
     if picture.photo is not None and bands is None:
         doubt = doubt_of_cover(picture.photo, plants)
         if doubt is not None:

@@ -102,7 +102,7 @@ class Recogniser:
     ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
     each crop, empty if the recogniser does not distinguish crops; labels of no crop are never candidates.
     ``uncalibrated``: crops whose scores are not to be given, and why. ``shows``: what a pack's pictures show, as its
-    maker said it.
+    maker or else its labels say it; empty if nothing says it.
     """
 
     name: str
@@ -118,7 +118,9 @@ class Recogniser:
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path | None) -> Recogniser:
     """Return the pack named by a back-end, or the shipped net. ``image``: what is to be recognised, if anything is."""
+    from agrotools.knowledge.kb_names import kb_names
     from agrotools_tools.recognition.net import shipped_net
+    from agrotools_tools.recognition.pack_subjects import shown_by_labels
     from agrotools_tools.recognition.packs import load_pack
 
     if backend is not None and backend.startswith(PACK):
@@ -140,7 +142,7 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path | None) ->
             pack.judge,
             notes,
             flags,
-            shows=pack.info.shows,
+            shows=pack.info.shows or shown_by_labels(pack.info.classes, kb_names()),
         )
     net = shipped_net(shipped)
     info = net.info

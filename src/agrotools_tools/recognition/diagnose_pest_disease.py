@@ -35,6 +35,7 @@ from agrotools_tools.recognition.candidates import (
     read_image_part,
     recogniser_for,
 )
+from agrotools_tools.recognition.pack_subjects import crops_in_label, crops_shown
 from agrotools_tools.vision import STRANGENESS_FILES
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | Non
 
 @tool(
     category="recognition",
-    version="6",
+    version="7",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=(
@@ -208,6 +209,8 @@ def diagnose_pest_disease(
     best = best_of(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
+    if kind == "pest" and best is not None and best.kind in ("disease", "healthy"):
+        notes = (*notes, "the best candidate is no pest")
     return Diagnosis(
         best=(healthy_label(best.label, crop) or identifier(best)) if best else None,
         evidence=evidence,
@@ -251,9 +254,14 @@ def _by_recogniser(
     )
     if crop is None and _knows_leaves(recogniser, entry_of):
         flags = (*flags, "crop_not_given")
-    tells_crop = recogniser.crops or _crops_shown(recogniser, names)
-    if crop is not None and not tells_crop and not any(map(entry_of, recogniser.labels)):
+    if crop is not None and not _is_checked(recogniser, names, entry_of):
         flags = (*flags, "crop_not_checked")
+    if not recogniser.is_shipped and _knows_weeds_only(recogniser.labels, names):
+        notes = (
+            *notes,
+            f"classes of the {recogniser.name} are weeds, not diseases or pests: identify_weed",
+        )
+        flags = (*flags, "not_of_diseases_or_pests")
     crop = next(
         (name for name, labels in recogniser.crops.items() if candidates[0].label in labels), ""
     )
@@ -300,12 +308,17 @@ def _allowed(
         if (known_as := _name_of_crop(recogniser.crops, crop, names)) is None:
             raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)
         return recogniser.crops[known_as], (f"candidates are those of {crop}",)
-    crops = _crops_shown(recogniser, names)
-    if crops and names.key_of_crop(crop) not in map(names.key_of_crop, crops):
-        raise _unknown_crop(crop, f"the {recogniser.name}", crops, words)
-    entries = {label: entry_of(label) for label in recogniser.labels}
+    shown = crops_shown(recogniser.shows, names)
+    if shown and names.key_of_crop(crop) not in map(names.key_of_crop, shown):
+        raise _unknown_crop(crop, f"the {recogniser.name}", shown, words)
+    able = [label for label in recogniser.labels if _may_be_on(label, crop, shown or (), names)]
+    entries = {label: entry_of(label) for label in able}
+    narrowed = tuple(able) if len(able) < len(recogniser.labels) else None
+    if shown:
+        return narrowed, (f"the {recogniser.name} is of {', '.join(shown)}",)
     if all(entry is None for entry in entries.values()):
-        return None, (f"whether the {recogniser.name} knows {crop} cannot be told from its labels",)
+        note = f"whether the {recogniser.name} knows {crop} cannot be told from its labels"
+        return narrowed, (note,)
     crop_classes = tuple(
         label for label, entry in entries.items() if entry is None or names.is_on(entry, crop)
     )
@@ -317,9 +330,35 @@ def _allowed(
     )
 
 
-def _crops_shown(recogniser: Recogniser, names: "KbNames") -> tuple[str, ...]:
-    """Return the crops that a pack's pictures show, as its maker said it; other things, such as "soil", say nothing."""
-    return tuple(name for name in recogniser.shows if names.key_of_crop(name).startswith("crop."))
+def _may_be_on(label: str, crop: str, shown: Sequence[str], names: "KbNames") -> bool:
+    """Return False for a label that names another crop that the pack shows: ``potato_healthy`` on tomato.
+
+    A word of another crop means something else, as in ``orange rust``.
+    """
+    keys = {names.key_of_crop(name) for name in shown}
+    named = {names.key_of_crop(name) for name in crops_in_label(label, names)} & keys
+    return not named or names.key_of_crop(crop) in named
+
+
+def _is_checked(
+    recogniser: Recogniser,
+    names: "KbNames",
+    entry_of: Callable[[str], KnowledgeEntry | None],
+) -> bool:
+    """Return True if a recogniser knows its crops, or is of pests of which the knowledge base knows the crops."""
+    if recogniser.crops:
+        return True
+    shown = crops_shown(recogniser.shows, names)
+    if shown is None:
+        return False
+    is_of_pests = any(map(entry_of, recogniser.labels)) and not _knows_leaves(recogniser, entry_of)
+    return bool(shown) or is_of_pests
+
+
+def _knows_weeds_only(labels: Sequence[str], names: "KbNames") -> bool:
+    """Return True if labels are names of weeds, and none is one of a disease or a pest."""
+    kinds = {entry.kind for label in labels for entry in names.all_of_name(label)}
+    return "weed" in kinds and kinds <= {"weed", "crop"}
 
 
 def _knows_leaves(recogniser: Recogniser, entry_of: Callable[[str], KnowledgeEntry | None]) -> bool:

@@ -98,7 +98,7 @@ def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | Non
 
 @tool(
     category="recognition",
-    version="5",
+    version="6",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),
@@ -209,16 +209,19 @@ def _entries(recogniser: Recogniser, names: "KbNames") -> _EntryOf:
 
 
 def _knows_problems_only(labels: Sequence[str], names: "KbNames") -> bool:
-    """Return True if labels are names of diseases or pests, and none is one of a weed or a crop."""
+    """Return True if labels are names of diseases, pests or healthy leaves, and none is one of a weed or a crop."""
     from agrotools.knowledge.kb_names import healthy_crop
 
+    has_healthy = any(
+        healthy_crop(label) is not None and not is_negative(label) for label in labels
+    )
     kinds = {
         entry.kind
         for label in labels
         if healthy_crop(label) is None
         for entry in names.all_of_name(label)
     }
-    return bool(kinds) and kinds <= {"disease", "pest"}
+    return (bool(kinds) or has_healthy) and kinds <= {"disease", "pest"}
 
 
 def _allowed(

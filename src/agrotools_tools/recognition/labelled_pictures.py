@@ -5,14 +5,18 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from agrotools.core import UsageError
 from agrotools.core.files import read_text
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
-from agrotools.text.tables import SheetTable, open_table
+from agrotools.formats.picture_folder import Images, image_column, require_header, rows_of
+from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".heic", ".heif", ".hif", ".avif")
 MOST_PICTURES = 50_000
@@ -20,18 +24,22 @@ LEAST_PER_CLASS = 4
 """Smallest number of pictures per class that can be split into training and validation pictures."""
 LEAST_GROUPS = 2
 LABEL_COLUMNS = ("label", "class", "pest", "disease", "weed")
-"""Headers of the labels in a table, the first one there."""
-IMAGE_COLUMNS = ("image", "photo", "picture", "file", "filename")
-"""Headers of the pictures in a table, the first one there."""
+"""Headers of labels, which decide where several columns of a table may hold them."""
+IMAGE_OPTION, LABEL_OPTION = "--image-column", "--label-column"
+"""Options that name the columns of a table."""
 _GROUP = "group "
+_GROUP_COLUMN = "group"
+_LEAST_ROWS_PER_LABEL = 2
+"""Rows per value, on average, from which a column without a usual header may hold labels: notes and dates differ."""
+_MOST_READ = 2_000
+"""Rows from which it is found which columns hold labels."""
 _MORE = (
     "add pictures (30 of a class are a fair beginning), "
     "or merge classes: their folders in one, or one label for all"
 )
 _FORMS = (
-    "a CSV or xlsx file with the columns image,label[,group] (instead of image also "
-    f"{', '.join(IMAGE_COLUMNS[1:])}; instead of label also {', '.join(LABEL_COLUMNS[1:])}), or without --labels a "
-    "folder per class"
+    "a CSV or xlsx file with a column of names of pictures, one of labels, and perhaps one headed group; or without "
+    "--labels a folder per class"
 )
 _SHOWN = 5
 
@@ -42,25 +50,49 @@ class LabelledImage:
 
     ``group``: unit that is never divided between training and validation (a plant, a day, a field); a picture without
     a given group forms its own. ``place``: row of the table or folder that the label is from, for messages.
+    ``column``: header of the labels in the table, which may say what they are of.
     """
 
     path: Path
     label: str
     group: str
     place: str = ""
+    column: str = LABEL_COLUMNS[0]
+
+
+class LabelColumns(NamedTuple):
+    """Columns of a table of labels that the user names."""
+
+    image: str | None = None
+    label: str | None = None
 
 
 def read_labelled(
-    images: Path, labels: Path | None = None, *, to_learn: bool = True
+    images: Path,
+    labels: Path | None = None,
+    *,
+    to_learn: bool = True,
+    columns: LabelColumns = LabelColumns(),  # noqa: B008 - it is immutable
+    readings: Readings | None = None,
 ) -> list[LabelledImage]:
-    """List labelled pictures: of the CSV or xlsx file ``labels`` (columns image, label and perhaps group; paths
-    relative to ``images``), else of a folder for each class in ``images``, or in the layout of IP102. If nothing is
-    ``to_learn``, a class may have one picture. UsageError: a folder, table, column, cell, picture or class that
-    cannot be used; BenchmarkError: the table cannot be decoded."""
+    """List labelled pictures: of a table ``labels`` (CSV or xlsx), else of a folder for each class in ``images``, or in
+    the layout of IP102.
+
+    Args:
+        to_learn: a class must have enough pictures to learn from.
+        columns: columns of the table; default: the one that names pictures of the folder, and the one with labels.
+        readings: is told what was read, and puts questions on it; by default nobody answers.
+
+    Raises:
+        UsageError: a folder, table, column, cell, picture or class that cannot be used.
+        UndecidedError: several columns may name the pictures or hold the labels.
+        BenchmarkError: the table cannot be decoded.
+    """
     if not images.is_dir():
         raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
     of_folders = _from_lists if (images / "classes.txt").is_file() else _from_folders
-    labelled = _from_table(images, labels) if labels else of_folders(images)
+    readings = readings or Readings()
+    labelled = _from_table(images, labels, columns, readings) if labels else of_folders(images)
     if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
     if len(labelled) > MOST_PICTURES:
@@ -89,11 +121,6 @@ def hold_out(
     learnt = [one for one in labelled if one.group not in held]
     check_classes(learnt, labelled)
     return learnt, [one for one in labelled if one.group in held]
-
-
-def label_column(labels: Path | None) -> str:
-    """Return the header of the labels in a table, which may say what they are of; "label" for folders."""
-    return _columns(open_table(labels))[1] if labels else LABEL_COLUMNS[0]
 
 
 def check_writable(path: Path, labels: Path | None) -> None:
@@ -207,45 +234,147 @@ def _from_lists(root: Path) -> list[LabelledImage]:
     ]
 
 
-def _columns(table: SheetTable) -> tuple[str, str]:
-    """Return the columns of the pictures and of their labels."""
-    image = next((name for name in IMAGE_COLUMNS if name in table.columns), None)
-    label = next((name for name in LABEL_COLUMNS if name in table.columns), None)
-    if image is None or label is None:
-        why = f"{table.path} has no columns image and label, but (read with {table.described}): "
-        raise UsageError(why + _list_names(table.columns), hint=_FORMS)
-    table.check_names(image, label, "group")
-    return image, label
-
-
-def _from_table(images: Path, path: Path) -> list[LabelledImage]:
+def _from_table(
+    images: Path, path: Path, columns: LabelColumns, readings: Readings
+) -> list[LabelledImage]:
+    pictures = Images(images)
+    table = open_table(path, fill_merged=True)
+    _say_sheet(table, readings)
+    of_image, of_label = _columns(table, pictures, columns, readings)
+    places = [table.place_of(of_image), table.place_of(of_label)]
+    of_group = _column_like(_GROUP_COLUMN, table)
     labelled: list[LabelledImage] = []
     absent: list[str] = []
-    seen: dict[str, int] = {}
-    table = open_table(path)
-    columns = (*_columns(table), "group")
-    for number, cells in table.named_rows():
-        image, label, group = (cells.get(name, "").strip() for name in columns)
+    seen: dict[Path, int] = {}
+    for number, cells in rows_of(table):
+        image, label = (cells[place] for place in places)
+        group = cells[table.place_of(of_group)] if of_group else ""
         place = f"row {number} of {path.name}"
         if not image or not label:
             raise UsageError(f"{place} lacks an image or a label", hint=_FORMS)
-        if Path(image).is_absolute() or ".." in Path(image).parts:
-            why = f"{place}: {image} leads out of {images}"
-            raise UsageError(why, hint="write paths within the folder of the pictures")
-        if image in seen:
-            why = f"{image} stands in {path.name} twice (rows {seen[image]} and {number})"
-            raise UsageError(why, hint="a picture has one label")
-        seen[image] = number
-        if not (images / image).is_file():
+        picture = _picture(pictures, image, place)
+        if picture is None:
             absent.append(image)
-        unit = f"{_GROUP}{group}" if group else f"picture {image}"
-        labelled.append(LabelledImage(images / image, label, unit, place))
+            continue
+        if picture in seen:
+            why = f"{image} stands in {path.name} twice (rows {seen[picture]} and {number})"
+            raise UsageError(why, hint="a picture has one label")
+        seen[picture] = number
+        shown = images / picture.relative_to(pictures.folder)
+        unit = f"{_GROUP}{group}" if group else f"picture {shown.relative_to(images).as_posix()}"
+        labelled.append(LabelledImage(shown, label, unit, place, of_label))
         if len(labelled) > MOST_PICTURES:
             break
     if absent:
         why = f"{path} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
         raise UsageError(why, hint="paths are relative to the folder of the pictures")
     return labelled
+
+
+def _say_sheet(table: SheetTable, readings: Readings) -> None:
+    """Say which sheet of a workbook is read, and which ones are not."""
+    if table.sheet is None:
+        return
+    readings.take(f'sheet "{table.sheet}"')
+    for sheet in sheets_of(table.path):
+        if sheet.name != table.sheet:
+            readings.leave(f'sheet "{sheet.name}"')
+
+
+def _picture(pictures: Images, cell: str, place: str) -> Path | None:
+    try:
+        return pictures.find(cell) or pictures.find_by_stem(cell) or pictures.find_by_end(cell)
+    except CellFault as fault:
+        raise UsageError(f"{place}: {cell} {fault.reason}", hint=fault.hint) from fault
+
+
+def _columns(
+    table: SheetTable, pictures: Images, given: LabelColumns, readings: Readings
+) -> tuple[str, str]:
+    """Return the columns of the pictures and of their labels.
+
+    Raises:
+        UsageError: a column that the user names is not there, or no column can hold labels.
+        UndecidedError: several may, and nobody is asked.
+    """
+    table.check_names(_GROUP_COLUMN)
+    require_header(table)
+    of_image = _named(given.image, table, IMAGE_OPTION) or image_column(
+        pictures, table, readings, IMAGE_OPTION
+    )
+    of_label = _named(given.label, table, LABEL_OPTION)
+    if of_label is None:
+        question = _question_on_labels(table, of_image)
+        of_label = readings.choose(question)
+    readings.settle()
+    if of_label == of_image:
+        why = f"{of_image} of {table.path.name} cannot name the pictures and be their labels, too"
+        raise UsageError(why, hint=f"name another column with {LABEL_OPTION}")
+    readings.take(f"pictures from column {of_image}, labels from column {of_label}")
+    return of_image, of_label
+
+
+def _named(column: str | None, table: SheetTable, option: str) -> str | None:
+    """Return the column that an option names; UsageError if the table has none of that name."""
+    if column is None:
+        return None
+    found = _column_like(column, table)
+    if found is None:
+        known = _list_names(table.columns)
+        why = f"{option} {column}: {table.path.name} has no such column; it has {known}"
+        raise UsageError(why, hint="write its name as the table does")
+    return found
+
+
+def _column_like(name: str, table: SheetTable) -> str | None:
+    """Return the column of this name: as it is written, else in another case."""
+    if name in table.columns:
+        return name
+    same = [column for column in table.columns if column.casefold() == name.strip().casefold()]
+    return same[0] if len(same) == 1 else None
+
+
+def _question_on_labels(table: SheetTable, of_image: str) -> ReadingQuestion:
+    """Return the question which column holds the labels, with the only choice if the table leaves no doubt.
+
+    The only column with a usual header holds them. Else labels are names, most of which stand in several rows. In a
+    table of few rows, or of numbers, no column is like that: then every other column may be meant.
+    """
+    others = [
+        name for name in table.columns if name not in (of_image, _column_like(_GROUP_COLUMN, table))
+    ]
+    if not others:
+        why = f"{table.path.name} has no column of labels beside {of_image} (read with {table.described})"
+        raise UsageError(why, hint=_FORMS)
+    values = _values_of(table, others)
+    usual = [name for name in others if name.casefold() in LABEL_COLUMNS]
+    able = [name for name in others if _may_be_labels(values[name])]
+    if len(usual) == 1:
+        able = usual
+    able = list(dict.fromkeys((*usual, *able))) or others
+    choices = [Choice(name, _examples(values[name])) for name in able]
+    text = f"Which column of {table.path.name} holds the labels?"
+    return ReadingQuestion(text, LABEL_OPTION, tuple(choices))
+
+
+def _values_of(table: SheetTable, columns: Sequence[str]) -> dict[str, Counter[str]]:
+    """Return how often each value stands in the first rows of columns."""
+    values: dict[str, Counter[str]] = {name: Counter() for name in columns}
+    for _, cells in islice(rows_of(table), _MOST_READ):
+        for name in columns:
+            if cell := cells[table.place_of(name)]:
+                values[name][cell] += 1
+    return values
+
+
+def _may_be_labels(values: Counter[str]) -> bool:
+    """Return True for two names or more, with several rows each on average."""
+    have_letters = all(any(letter.isalpha() for letter in value) for value in values)
+    return have_letters and 2 <= len(values) <= values.total() / _LEAST_ROWS_PER_LABEL
+
+
+def _examples(values: Counter[str]) -> str:
+    return _list_names([value for value, _ in values.most_common(_SHOWN)][:3])
 
 
 def _list_names(names: Sequence[str]) -> str:

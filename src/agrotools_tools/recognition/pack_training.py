@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError, UsageError
 from agrotools.core.files import sha256_of_file
 from agrotools.core.lazy import import_of_extra
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_image
 from agrotools_tools.recognition import shipped_files
 from agrotools_tools.recognition.backbone import Backbone
@@ -21,6 +22,7 @@ from agrotools_tools.recognition.labelled_pictures import LabelledImage, check_c
 from agrotools_tools.recognition.net import SHIPPED, Net, picture_features, shipped_net
 from agrotools_tools.recognition.pack_checks import KEEP, Checked, check_pack
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
+from agrotools_tools.recognition.pack_subjects import ANY, shown_by_labels
 from agrotools_tools.recognition.packs import (
     PackHead,
     PackInfo,
@@ -62,8 +64,9 @@ def train_pack(
         pictures: labelled pictures, at least 4 of a class.
         out: folder to write; must not exist.
         licence_note: terms of the pictures; default: theirs, unnamed.
-        shows: what the pictures show (names of crops or things) where labels do not say it. Shipped strangers of that
-            kind are not learnt as strangers.
+        shows: what the pictures show: names of crops or things, or ``any`` for no crop in particular. Default: the
+            crops that the labels name; if they name none, a call that names a crop gets a flag. Shipped strangers of
+            that kind are not learnt as strangers.
         backbone: encoder of the user, whose embeddings are learnt from beside those of the shipped nets.
         skip_unreadable: leave out pictures that cannot be read instead of raising.
         keep: out-of-fold share of the pictures that familiarity, and likewise the test for strangers, does not refuse.
@@ -80,6 +83,7 @@ def train_pack(
     check_classes(list(pictures))
     nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
     data = _extract_features(pictures, nets, backbone, skip_unreadable, progress)
+    shows = tuple(shows) or shown_by_labels(data.names, kb_names())
     not_strange = shown_kinds(stranger_kinds(), data.names, shows)
     strangers = strangers_for(nets, without=not_strange)
     progress(_stranger_line(strangers, not_strange, shows))
@@ -95,7 +99,7 @@ def train_pack(
         temperature=checked.temperature,
         threshold=checked.threshold,
         most_stranger=checked.most_stranger,
-        shows=tuple(shows),
+        shows=shows,
         backbone=None if backbone is None else backbone.info,
         figures=checked.figures,
         licence_note=licence_note
@@ -111,7 +115,8 @@ def _stranger_line(strangers: Strangers, not_strange: Sequence[str], shows: Sequ
     line = f"{len(strangers)} pictures of other things teach the pack what is none of your classes"
     if not_strange:
         line += f"; {', '.join(not_strange)} are not among them, as your pictures show these"
-    if unknown := unknown_names(stranger_kinds(), shows):
+    named = [name for name in shows if name != ANY]
+    if unknown := unknown_names(stranger_kinds(), named):
         line += f"; none of them is called {' or '.join(unknown)}"
     if not_strange:
         return line

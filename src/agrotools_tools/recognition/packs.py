@@ -119,7 +119,8 @@ class PackInfo(FrozenModel):
     most_stranger: FiniteFloat
     """Largest log odds of a stranger (:meth:`StrangerHead.odds`) with which the pack gives an answer."""
     shows: tuple[str, ...] = ()
-    """What the pictures show, as the user said it: names of crops or things."""
+    """What the pictures show, as the user or else the labels say it: names of crops or things, or ``any`` for no crop
+    in particular. Empty if nothing says it."""
     backbone: BackboneInfo | None = None
     """Encoder of the user whose embeddings the pack uses beside those of the nets; None if there is none."""
     figures: PackFigures

@@ -21,6 +21,7 @@ from agrotools.loading.downloads import Downloader, Item, repository_urls
 from agrotools.loading.obtaining import Obtained, Request
 from agrotools_tools.recognition.candidates import PESTS
 from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.pack_subjects import ANY
 from agrotools_tools.recognition.pack_training import Progress, train_pack
 from agrotools_tools.recognition.packs import PackInfo, pack_path
 
@@ -94,6 +95,7 @@ def train_pests(data: Path | None, progress: Progress) -> PackInfo:
         read_labelled(folder, listed),
         pack_path(PESTS),
         licence_note=note,
+        shows=(ANY,),
         keep=KEEP,
         progress=progress,
     )

@@ -16,7 +16,7 @@ from PIL import Image
 from skimage.feature import graycomatrix
 from skimage.measure import regionprops
 
-from agrotools.calling.pictures import known_roles
+from agrotools.calling.pictures import known_roles, notes_on_unsure
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision import Box, Role, overlay
 from agrotools.vision.formats import MAX_PIXELS, clipped_region, file_format
@@ -84,7 +84,7 @@ def read_region_picture(
     roles = (
         chosen_roles(bands, known or _CHANNELS, file=name)
         if bands is not None
-        else roles_by_name(known or _CHANNELS)
+        else roles_by_name(known or _CHANNELS).known
     )
     _, borders, border_flags = image.without_border(name)
     natural = bands is None and all(
@@ -120,8 +120,10 @@ def _read_raster(
     region: Box | None,
     info: SampleFile | None,
 ) -> RegionPicture:
-    roles, names, assumed = known_roles(source, bands, info)
-    notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
+    known = known_roles(source, bands, info)
+    roles, names = known.roles, known.names
+    notes = [*source.sampling.notes, *known.notes, *notes_on_unsure(source, known)]
+    flags = [*source.sampling.flags]
     colours = source.data_bands
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     window = (
@@ -140,7 +142,7 @@ def _read_raster(
     else:
         flags.append("no_natural_colours")
         pixels = stretched_picture(by_role or {"R": read[colours[0]]})
-    if not roles and len(colours) > 1:
+    if not roles and not known.unsure and len(colours) > 1:
         flags.append("bands_unknown")
         notes.append(
             "the file does not say which band is which: give bands, e.g. {'R': 3, 'NIR': 4}"

@@ -37,7 +37,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="3",
+    version="4",
     resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,

@@ -96,9 +96,6 @@ AS_WORDS: dict[str, set[str]] = {
     "agrotools_tools/plants/tool.py": {
         "plants are found by their green; choose another picture or region",
     },
-    "agrotools_tools/recognition/labelled_pictures.py": {
-        "… has no columns image and label, but (read with …): ",
-    },
 }
 """By file, the messages in which a name of an argument is read as a word: no rule changes it there."""
 

@@ -6,7 +6,13 @@ import pytest
 from rasterio.transform import from_origin
 
 from agrotools.core import ToolError
-from agrotools.vision.rasters import chosen_roles, open_raster, role_of, roles_by_wavelength
+from agrotools.vision.rasters import (
+    chosen_roles,
+    open_raster,
+    role_of,
+    roles_by_name,
+    roles_by_wavelength,
+)
 from agrotools.vision.reading import picture_of, stretched_picture
 from support.picture_files import write_raster
 from support.tool_errors import tool_error
@@ -19,11 +25,19 @@ VALUES = np.arange(3 * 6 * 8, dtype=np.float32).reshape(3, 6, 8)
     [
         ("red", "R"), ("R", "R"), ("Red Edge", "RE"), ("red_edge_717", "RE"), ("RedEdge", "RE"), ("RE", "RE"),
         ("NIR", "NIR"), ("nir", "NIR"), ("Near Infrared", "NIR"), ("B08 nir", "NIR"), ("B02 blue", "B"), ("b", "B"),
-        ("Green", "G"), ("B4", None), ("B", "B"), ("band 1", None), ("depth", None), ("", None),
+        ("Green", "G"), ("B4", None), ("B", "B"), ("SR_B4", None), ("B_04", None), ("B8A", None),
+        ("R-650", "R"), ("Infrared", "NIR"), ("thermal infrared", None), ("Shortwave Infrared 1", None),
+        ("band 1", None), ("depth", None), ("", None),
     ],
 )  # fmt: skip
 def test_roles_by_name(name: str, role: str | None) -> None:
     assert role_of(name) == role
+
+
+def test_a_name_that_says_the_colour_alone_goes_before_others() -> None:
+    assert roles_by_name(["Red-650", "Red", "NIR2", "nir"]).known == {"R": 2, "NIR": 4}
+    several = roles_by_name(["Red-650", "Red-668", "green", "Green"])
+    assert (several.known, several.unsure) == ({}, {"R": (1, 2), "G": (3, 4)})
 
 
 def test_roles_by_wavelength() -> None:
@@ -66,7 +80,7 @@ def test_two_roles_are_never_one_band() -> None:
 def test_bands_come_in_the_order_asked_for_and_in_part(tmp_path: Path) -> None:
     path = write_raster(tmp_path / "a.tif", VALUES, ("red", "green", "nir"))
     with open_raster(path) as source:
-        assert source.roles == {"R": 1, "G": 2, "NIR": 3}
+        assert source.roles.known == {"R": 1, "G": 2, "NIR": 3}
         assert np.array_equal(source.read([3, 1]), VALUES[[2, 0]])
         assert np.array_equal(source.read([2], (1, 2, 4, 6)), VALUES[1:2, 2:6, 1:4])
         with pytest.raises(ToolError) as caught:

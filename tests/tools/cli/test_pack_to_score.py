@@ -38,7 +38,17 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
     trained = run_command(
-        "tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv"
+        "tools",
+        "packs",
+        "train",
+        "--images",
+        "pests",
+        "--shows",
+        "any",
+        "--out",
+        "mine",
+        "--held",
+        "held.csv",
     )
     assert trained.returncode == 0, trained.stderr
     held = "held out: 6 of 18 pictures (flea_beetle__adult 2, healthy 2, moth (Rambur) 2), listed in held.csv"
@@ -93,7 +103,17 @@ def test_nothing_is_written_if_the_training_cannot_begin(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     done = run_command(
-        "tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv"
+        "tools",
+        "packs",
+        "train",
+        "--images",
+        "pests",
+        "--shows",
+        "any",
+        "--out",
+        "mine",
+        "--held",
+        "held.csv",
     )
     assert "scikit-learn" in done.stderr
     assert not Path("held.csv").exists()
@@ -122,6 +142,8 @@ def test_the_table_of_labels_names_the_kind_and_the_groups_and_is_not_overwritte
         "pests",
         "--labels",
         "labels.csv",
+        "--shows",
+        "any",
         "--out",
         "mine",
         "--held",

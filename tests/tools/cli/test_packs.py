@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from agrotools.core import UndecidedError
 from agrotools_tools.cli.packs import app
 from agrotools_tools.cli.tools import app as tools_app
 from agrotools_tools.crop_weed.heads import HeadInfo, save_head
@@ -79,7 +80,18 @@ def test_heads_are_listed_with_their_terms() -> None:
 def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     pictures = write_folders(tmp_path / "pictures", each=5)
     made = RUN.invoke(
-        app, ["train", "--images", str(pictures), "--out", "mine", "--licence", "CC0, made up"]
+        app,
+        [
+            "train",
+            "--images",
+            str(pictures),
+            "--shows",
+            "any",
+            "--out",
+            "mine",
+            "--licence",
+            "CC0, made up",
+        ],
     )
     assert made.exit_code == 0, made.output
     assert "looked at 15 of 15 pictures" in made.output
@@ -102,11 +114,39 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     out = tmp_path / "here" / "pack"
     made = RUN.invoke(
         app,
-        ["train", "--images", str(pictures), "--labels", str(table), "--out", str(out), "--json"],
+        [
+            "train",
+            "--images",
+            str(pictures),
+            "--labels",
+            str(table),
+            "--shows",
+            "any",
+            "--out",
+            str(out),
+            "--json",
+        ],
     )
     assert made.exit_code == 0, made.output
     assert json.loads(made.stdout)["path"] == str(out)
     assert (out / "weights.npz").is_file()
+
+
+@needs_training
+def test_what_the_pictures_show_is_asked_unless_the_labels_say_it(tmp_path: Path) -> None:
+    pictures = write_folders(tmp_path / "pictures", each=5)
+    words = ["train", "--images", str(pictures), "--out", "mine"]
+    asked = RUN.invoke(app, words)
+    assert isinstance(asked.exception, UndecidedError)
+    assert "Which crop do your pictures show?" in str(asked.exception)
+    assert asked.exception.answers == ("--shows=any",)
+    assert not (packs_folder() / "mine").exists()
+    for label in ("green leaf", "brown leaf", "yellow leaf"):
+        (pictures / label).rename(pictures / f"banana {label}")
+    told = RUN.invoke(app, [*words, "--json"])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["shows"] == ["banana"]
+    assert "the pictures show banana, as the labels say" in told.stderr
 
 
 @needs_training
@@ -116,7 +156,18 @@ def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(
     pictures = write_folders(tmp_path / "pictures", each=8)
     held = tmp_path / "held.csv"
     made = RUN.invoke(
-        app, ["train", "--images", str(pictures), "--out", "mine", "--held", str(held)]
+        app,
+        [
+            "train",
+            "--images",
+            str(pictures),
+            "--shows",
+            "any",
+            "--out",
+            "mine",
+            "--held",
+            str(held),
+        ],
     )
     assert made.exit_code == 0, made.output
     assert (

@@ -176,6 +176,80 @@ def test_a_pack_of_leaves_asks_for_the_crop_and_one_of_pests_does_not(tmp_path: 
     assert "crop_not_given" not in diagnosed(image, "pack:pests", kind="pest").flags
 
 
+def pack_of(folder: Path, name: str, labels: tuple[str, ...], shows: tuple[str, ...] = ()) -> str:
+    """Train a pack with a colour per label, of which the first is green, and return its back-end."""
+    rows = []
+    for number, (label, colour) in enumerate(zip(labels, PLANTS.values(), strict=False)):
+        for place in range(6):
+            image = f"{name}{number}{place}.png"
+            Image.fromarray(plant_picture(colour, 100 * number + place)).save(folder / image)
+            rows.append((image, label))
+    table = write_table(folder / f"{name}.csv", rows)
+    train_pack(read_labelled(folder, table), pack_path(name), shows=shows)
+    return f"pack:{name}"
+
+
+@pytest.fixture
+def green(tmp_path: Path) -> Path:
+    image = tmp_path / "new.png"
+    Image.fromarray(plant_picture(PLANTS["green leaf"], 900)).save(image)
+    return image
+
+
+@pytest.mark.parametrize(
+    ("labels", "shows"),
+    [
+        (("healthy", "anthracnose"), ("banana",)),
+        (("banana_healthy", "banana sigatoka"), ()),
+        (("folha de bananeira saudável", "sigatoka amarela da bananeira"), ()),
+        (("healthy", "anthracnose"), ("dragon fruit",)),
+        (("banana_healthy", "dragon fruit rot"), ("banana", "dragon fruit")),
+    ],
+)
+def test_a_pack_refuses_a_crop_that_its_pictures_do_not_show(
+    tmp_path: Path, green: Path, labels: tuple[str, ...], shows: tuple[str, ...]
+) -> None:
+    backend = pack_of(tmp_path, "mine", labels, shows)
+    with pytest.raises(ToolError, match="knows no leaves of tomato, but of") as refusal:
+        diagnosed(green, backend, crop="tomato")
+    assert refusal.value.argument == "crop"
+    own = "dragon fruit" if shows == ("dragon fruit",) else "banana"
+    found = diagnosed(green, backend, crop=own)
+    assert found.candidates[0].label == labels[0]
+    assert "crop_not_checked" not in found.flags
+
+
+@pytest.mark.parametrize(
+    ("labels", "shows"),
+    [
+        (("healthy", "anthracnose"), ()),  # nothing says the crop, as in packs of earlier versions
+        (("healthy", "anthracnose"), ("any",)),
+        (("green leaf", "brown leaf"), ("any",)),
+    ],
+)
+def test_a_pack_that_does_not_know_its_crop_says_so(
+    tmp_path: Path, green: Path, labels: tuple[str, ...], shows: tuple[str, ...]
+) -> None:
+    backend = pack_of(tmp_path, "mine", labels, shows)
+    assert "crop_not_checked" in diagnosed(green, backend, crop="tomato").flags
+    assert "crop_not_checked" not in diagnosed(green, backend).flags
+
+
+def test_labels_of_another_crop_are_no_candidates(tmp_path: Path, green: Path) -> None:
+    backend = pack_of(tmp_path, "mine", ("potato_healthy", "tomato_healthy", "tomato wilt"))
+    assert diagnosed(green, backend, crop="potato").best == "potato_healthy"
+    on_tomato = diagnosed(green, backend, crop="tomato")
+    assert "potato_healthy" not in {one.label for one in on_tomato.candidates}
+    assert "contradicts_crop" in on_tomato.flags
+    colours = pack_of(tmp_path, "colours", ("orange rust", "brown rust"), shows=("wheat",))
+    assert diagnosed(green, colours, crop="wheat").candidates[0].label == "orange rust"
+
+
+def test_a_pack_of_weeds_says_that_it_is_of_no_diseases(tmp_path: Path, green: Path) -> None:
+    backend = pack_of(tmp_path, "weeds", ("lantana", "parthenium"))
+    assert "not_of_diseases_or_pests" in diagnosed(green, backend).flags
+
+
 def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Path:
     picture = Image.new("RGB", (480, 320), BOARD)
     draw = ImageDraw.Draw(picture)

@@ -2,16 +2,18 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.core import BenchmarkError, ToolError, UsageError
+from agrotools.core import BenchmarkError, ToolError, UndecidedError, UsageError
+from agrotools.core.readings import Readings
 from agrotools_tools.recognition import labelled_pictures as labelled
 from agrotools_tools.recognition import pack_training
-from agrotools_tools.recognition.labelled_pictures import read_labelled
+from agrotools_tools.recognition.labelled_pictures import LabelColumns, read_labelled
 from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import (
     list_packs,
@@ -226,12 +228,11 @@ def test_tables_that_do_not_fit(
     )
     assert "twice (rows 2 and 26)" in refused(pictures, write_table(table, [*good, good[0]]))
     assert "lacks an image or a label" in refused(pictures, write_table(table, [("a.png", "")]))
-    assert "leads out" in refused(pictures, write_table(table, [("../a.png", "a")]))
-    assert "leads out" in refused(pictures, write_table(table, [("/etc/passwd", "a")]))
-    assert (
-        "columns image and label, but (read with encoding utf-8, delimiter comma): plot, class"
-        in refused(pictures, write_table(table, good, ("plot", "class")))
-    )
+    outside = [good[0], ("../a.png", "a")]
+    assert "is outside the picture folder" in refused(pictures, write_table(table, outside))
+    assert "missing from" in refused(pictures, write_table(table, [good[0], ("/etc/passwd", "a")]))
+    alone = write_table(table, [row[:1] for row in good], ("Photo",))
+    assert "no column of labels beside Photo" in refused(pictures, alone)
     assert "there is no table" in refused(pictures, tmp_path / "absent.csv")
     table.write_text('image;label\na.png;"a\n')
     with pytest.raises(
@@ -244,6 +245,47 @@ def test_tables_that_do_not_fit(
     monkeypatch.setattr(labelled, "MOST_PICTURES", 20)
     assert "more than the 20" in refused(pictures, write_table(table, good))
     assert "more than the 20" in refused(pictures)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_columns_of_a_table_are_found_by_their_content(
+    tmp_path: Path, pictures: Path, suffix: str
+) -> None:
+    good = [(f"{name}/{place}.png", name) for name in PLANTS for place in range(8)]
+    table = tmp_path / f"labels{suffix}"
+
+    def write(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Path:
+        if suffix == ".csv":
+            return write_table(table, rows, header)
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        for row in [header, *rows]:
+            book.active.append(row)
+        book.save(table)
+        return table
+
+    readings = Readings()
+    found = read_labelled(pictures, write(("Photo", "Disease"), good), readings=readings)
+    assert [(one.path.name, one.label) for one in found] == [(Path(a).name, b) for a, b in good]
+    assert {one.column for one in found} == {"Disease"}
+    assert "pictures from column Photo, labels from column Disease" in readings.taken
+    # The place, the day and a remark of each picture are no labels; who looked may be.
+    rows = [(b, f"plot {n}", "2024-05-01", a) for n, (a, b) in enumerate(good)]
+    found = read_labelled(pictures, write(("Doença", "Nota", "Data", "Foto"), rows))
+    assert [one.label for one in found] == [b for _, b in good]
+    rows = [(a, b, f"observer {n % 2}") for n, (a, b) in enumerate(good)]
+    with pytest.raises(UndecidedError, match=r"Which column of labels.* holds the labels") as asked:
+        read_labelled(pictures, write(("Foto", "Doença", "Observador"), rows))
+    assert asked.value.answers == ("--label-column=Doença",)
+    given = LabelColumns(label="observador")
+    assert {one.label for one in read_labelled(pictures, table, columns=given)} == {
+        "observer 0",
+        "observer 1",
+    }
+    named = read_labelled(pictures, write(("Foto", "Class", "Observador"), rows))
+    assert {one.label for one in named} == {*PLANTS}
+    with pytest.raises(UsageError, match="no such column"):
+        read_labelled(pictures, table, columns=LabelColumns(label="Rust"))
 
 
 def test_nothing_is_left_half_written(
