@@ -216,6 +216,7 @@ class RunAggregator:
             headline=allow_invalid or not tally.withheld,
             withheld=tally.withheld,
             no_form=tally.no_form,
+            unread=tally.unread.summary,
             metrics=self._means(mode),
             lost=self._attribution(mode),
             without_open_text=len(tally.without_open_text),

@@ -34,6 +34,7 @@ from agrotools.scoring.summary import (
     Seconds,
     SecondsByPart,
 )
+from agrotools.scoring.unread import UnreadTally
 from agrotools.text.submission import is_complete
 
 
@@ -48,8 +49,8 @@ class RecordTally:
         """Number of records without an answer, by cause."""
         self.pairs = PairTally()
         self.events = EventCounts()
-        self.samples_without_form = set[int]()
-        """Samples with an answer without a complete form, in runs of prediction files."""
+        self.unread = UnreadTally()
+        """Values that were not read, in runs of prediction files."""
         self.without_open_text = set[int]()
         """Samples whose open text is not in FAS, because no judge graded it."""
         self._protocol: Protocol = protocol
@@ -67,7 +68,7 @@ class RecordTally:
         self._add_ending(record)
         if is_invalid(record):
             return
-        self._add_form(record, sample)
+        self._add_form(record, sample, rows)
         self._add_seconds(record, traits)
         self._add_events(record, rows)
         self._add_to_plugins(record, rows)
@@ -83,16 +84,16 @@ class RecordTally:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._invalid_reasons[record.invalid or of_trajectory or "infrastructure"] += 1
 
-    def _add_form(self, record: Record, sample: int) -> None:
+    def _add_form(self, record: Record, sample: int, rows: Sequence[Score]) -> None:
         if self._protocol != PREDICTIONS:
             return
+        self.unread.add(record, sample, rows)
         is_complete_form = _has_form(record)
         if is_complete_form is None:
             return
         self._n_answers += 1
         if not is_complete_form:
             self._n_no_form += 1
-            self.samples_without_form.add(sample)
 
     def _add_seconds(self, record: Record, traits: int) -> None:
         total, n = self._seconds.get(traits, (0.0, 0))

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import UsageError
-from agrotools.scoring.gate import compare_tables, gate_tables, read_scores
+from agrotools.scoring.gate import compare_tables, gate_tables
 from agrotools.scoring.statistics import estimate_difference
+from agrotools.scoring.table_scores import read_scores
 
 
 def table(path, rows, columns="model,sample,score,cluster"):
