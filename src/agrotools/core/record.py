@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Annotated, Literal, NamedTuple, cast
+from zlib import crc32
 
 from pydantic import Field, JsonValue, PlainSerializer
 
@@ -374,12 +375,21 @@ class Sample(FrozenModel):
         return all(slot.type != "abstain" for slot in self.answer)
 
     @property
+    def checksum(self) -> str:
+        """Checksum of what a score depends on: question, right answer, reference, cluster, weight and twin."""
+        return f"{crc32(self.model_dump_json(include=_SCORED_FIELDS).encode()):08x}"
+
+    @property
     def derivable(self) -> bool:
         """True if all parts of the answer that score follow from the reference calls."""
         slots = [slot for slot in self.answer if not slot.scored_apart]
         return bool(slots and self.reference and self.reference.steps) and all(
             map(is_derivable, slots)
         )
+
+
+_SCORED_FIELDS = {"query", "answer", "reference", "cluster", "weight", "twin"}
+"""Fields of a sample that a score or its interval depends on."""
 
 
 class SampleView(FrozenModel):
@@ -435,6 +445,9 @@ class Record(FrozenModel):
     seconds: float = 0.0
     faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
     """Faults that were put into the tool calls, in the order of the calls."""
+    checksum: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """:attr:`Sample.checksum` when the record was written; a sample that differs from it was changed by hand. Empty in
+    records of versions that wrote none."""
     agent_replies: Annotated[
         tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)
     ] = None
@@ -450,6 +463,11 @@ class Record(FrozenModel):
         return f"Record({self.sample.id!r}, {self.mode}, epoch {self.epoch}, {end})"
 
     __str__ = __repr__
+
+    @property
+    def is_changed(self) -> bool:
+        """True if the sample is not what it was when the record was written."""
+        return bool(self.checksum) and self.checksum != self.sample.checksum
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -294,8 +294,13 @@ def _line(record: Record) -> bytes:
 
 
 def _stored(record: Record) -> tuple[Record, bytes]:
-    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid."""
+    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid.
+
+    A record that is copied from another run keeps the checksum that it has.
+    """
     try:
+        if not record.checksum:
+            record = record.model_copy(update={"checksum": record.sample.checksum})
         return record, _line(record)
     except ValueError as error:
         if "KeyboardInterrupt" in str(

@@ -386,6 +386,8 @@ def gate_tables(
     else:
         (models,) = read_tables([[new]], how)
         if str(old) not in models:
+            if old.is_dir():
+                read_scores(old)  # says that it is a folder
             raise UsageError(
                 f"{old} is neither a table nor a model of {new}",
                 hint=f"its models: {', '.join(models)}",

@@ -1,11 +1,12 @@
 """Counts over the records of one mode: what a summary holds beside the means of score rows."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from agrotools.core import Mode, Protocol, Record, Score
 from agrotools.core.form_item import asked_items
+from agrotools.core.texts import count_text
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.contracts import ModeTally as PluginTally
 from agrotools.scoring.contracts import scoring_of
@@ -49,6 +50,8 @@ class RecordTally:
         """Number of records without an answer, by cause."""
         self.pairs = PairTally()
         self.events = EventCounts()
+        self.changed: dict[str, None] = {}
+        """Ids of the samples whose question or right answer was changed in the records."""
         self.unread = UnreadTally()
         """Values that were not read, in runs of prediction files."""
         self.without_open_text = set[int]()
@@ -66,6 +69,8 @@ class RecordTally:
     def add(self, record: Record, sample: int, traits: int, rows: Sequence[Score]) -> None:
         """Add a record and its own score rows: those that do not depend on the record of a twin."""
         self._add_ending(record)
+        if record.is_changed:
+            self.changed[record.sample.id] = None
         if is_invalid(record):
             return
         self._add_form(record, sample, rows)
@@ -160,6 +165,8 @@ class RecordTally:
     @property
     def withheld(self) -> str:
         """Reason why there is no headline unless it is allowed; empty if there is none."""
+        if self.changed:
+            return changed_text(self.changed)
         if self.invalid.share > MAX_INVALID_SHARE:
             return "more than 1 % of its records are invalid"
         if self.mode != "step-by-step" and self.lacks_forms:
@@ -200,6 +207,21 @@ class RecordTally:
         for tally in self._plugin_tallies.values():
             results.update(tally.results())
         return results
+
+
+_CHANGED_SHOWN = 5
+"""Changed samples that a message names."""
+
+
+def changed_text(changed: Collection[str]) -> str:
+    """Return how many samples were changed in the records, and the first of them."""
+    ids = sorted(changed)
+    more = ", ..." if len(ids) > _CHANGED_SHOWN else ""
+    have = "has" if len(ids) == 1 else "have"
+    return (
+        f"{count_text(len(ids), 'sample')} {have} another question or right answer in the records than when "
+        f"they were written: {', '.join(ids[:_CHANGED_SHOWN])}{more}"
+    )
 
 
 def _has_form(record: Record) -> bool | None:
