@@ -194,8 +194,8 @@ class _Columns:
     """Columns of a file by what they may hold.
 
     ``items`` are named by a value, the other lists by the kinds of their names. ``nameless``: columns whose names do
-    not tell what they hold; ``unknown``: those of them that may hold predictions; ``unused``: columns that nothing reads
-    unless it is a prediction.
+    not tell what they hold; ``unknown``: those of them that may hold predictions; ``unused``: columns that
+    nothing reads unless they hold the predictions.
     """
 
     def __init__(

@@ -111,7 +111,19 @@ def read_tables(
     all_rows = [row for rows in rows_of_groups for row in rows]
     clusters = _clusters(all_rows, how)
     weights = _weights(all_rows)
+    _say_epochs(all_rows, how.readings)
     return [_by_model(rows, clusters, weights) for rows in rows_of_groups]
+
+
+def _say_epochs(rows: Iterable["_Row"], readings: Readings) -> None:
+    """Say how many epochs each model has, unless all have as many: more of them make a steadier mean."""
+    epochs: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        epochs[row.model].add(row.epoch)
+    numbers = {model: len(of_model) for model, of_model in epochs.items()}
+    if len({*numbers.values()}) > 1:
+        listed = ", ".join(f"{model} {n}" for model, n in numbers.items())
+        readings.take(f"unequal epochs ({listed}), each model's mean of them by sample")
 
 
 class _Row(NamedTuple):
@@ -190,6 +202,8 @@ def _clusters(rows: Sequence[_Row], how: TableReading) -> dict[str, str]:
         clusters = _values_by_sample(rows, chosen)
         means = f"clusters by {chosen}"
         read.append(chosen)
+    if "weight" in read:
+        means += ", means are weighted"
     how.readings.take(f"columns {', '.join(dict.fromkeys(read))} ({means})")
     for column in columns:
         if column not in read:
@@ -392,6 +406,6 @@ def _number(text: str, place: str) -> float:
     if not 0 <= score <= 1:
         raise UsageError(
             f"{place}: score {text} is no number from 0 to 1",
-            hint=f"divide percentages by 100; {ACCEPTED}",
+            hint=f"divide percentages by 100; write right and wrong as 1 and 0. {ACCEPTED}",
         )
     return score
