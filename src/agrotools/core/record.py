@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 from zlib import crc32
 
 from pydantic import Field, JsonValue, PlainSerializer
@@ -377,7 +377,8 @@ class Sample(FrozenModel):
     @property
     def checksum(self) -> str:
         """Checksum of what a score depends on: question, right answer, reference, cluster, weight and twin."""
-        return f"{crc32(self.model_dump_json(include=_SCORED_FIELDS).encode()):08x}"
+        scored = self.model_dump(mode="json", include=_SCORED_FIELDS)
+        return f"{crc32(json.dumps(scored, sort_keys=True).encode()):08x}"
 
     @property
     def derivable(self) -> bool:
@@ -428,6 +429,12 @@ class Fault(FrozenModel):
     """Observation of the tool itself; None if it did not run or the policy saw it."""
 
 
+def _checksum_of_sample(fields: dict[str, Any]) -> str:
+    """Return the checksum of the sample of a record; empty if the sample is not valid, which is an error of its own."""
+    sample = fields.get("sample")
+    return sample.checksum if isinstance(sample, Sample) else ""
+
+
 class Record(FrozenModel):
     """Outcome of one sample in one mode and epoch, with the sample itself and its gold answers.
 
@@ -445,9 +452,9 @@ class Record(FrozenModel):
     seconds: float = 0.0
     faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
     """Faults that were put into the tool calls, in the order of the calls."""
-    checksum: Annotated[str, Field(exclude_if=operator.not_)] = ""
-    """:attr:`Sample.checksum` when the record was written; a sample that differs from it was changed by hand. Empty in
-    records of versions that wrote none."""
+    checksum: Annotated[str, Field(default_factory=_checksum_of_sample)]
+    """:attr:`Sample.checksum` when the record was made: a stored sample that differs from it was changed by hand. That
+    of the sample as it is, in records of versions that stored none."""
     agent_replies: Annotated[
         tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)
     ] = None
@@ -467,7 +474,7 @@ class Record(FrozenModel):
     @property
     def is_changed(self) -> bool:
         """True if the sample is not what it was when the record was written."""
-        return bool(self.checksum) and self.checksum != self.sample.checksum
+        return self.checksum != self.sample.checksum
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -294,13 +294,8 @@ def _line(record: Record) -> bytes:
 
 
 def _stored(record: Record) -> tuple[Record, bytes]:
-    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid.
-
-    A record that is copied from another run keeps the checksum that it has.
-    """
+    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid."""
     try:
-        if not record.checksum:
-            record = record.model_copy(update={"checksum": record.sample.checksum})
         return record, _line(record)
     except ValueError as error:
         if "KeyboardInterrupt" in str(
