@@ -82,7 +82,7 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
     scores = [score for sample in log.samples for score in sample.scores.values()]
     assert all(score.explanation.startswith("Expected: ") for score in scores)
     assert any("No points lost." in score.explanation for score in scores)
-    assert any("Points lost by unreadable answers" in score.explanation for score in scores)
+    assert any("Points lost by unread answers" in score.explanation for score in scores)
     tools = {
         event.function for sample in log.samples for event in sample.events if event.event == "tool"
     }

@@ -39,7 +39,7 @@ _HASHES = (
     "backends",
     "scoring",
 )
-_UNSTABLE = ("seconds", "cached")
+_UNSTABLE = ("seconds", "cached", "checksum")
 _OF_EXTRAS = ("OCR", "read_text")
 """Tools whose data files come with an optional extra: they are in ``tool_data`` only where it is installed."""
 

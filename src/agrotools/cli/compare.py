@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.until_decided import SequentialComparison
     from agrotools.scoring.gate import Gate
+    from agrotools.scoring.table_scores import TableReading
 
 
 def compare(
@@ -29,6 +30,7 @@ def compare(
     flips: int = 2,
     details: bool = False,
     until_decided: bool = False,
+    cluster: str = "",
     as_json: bool = False,
 ) -> None:
     """Compare runs, second minus first, paired by sample: overall, by task and by cause, and sample by sample.
@@ -39,6 +41,7 @@ def compare(
     import sys
     from itertools import combinations
 
+    from agrotools.cli.reading import new_readings, print_readings
     from agrotools.report.comparison import comparison_data, comparison_tables, with_reasons
     from agrotools.report.html import incomparable
     from agrotools.report.terminal import print_parts
@@ -46,19 +49,24 @@ def compare(
     from agrotools.runner.rescore import compare_runs, warnings_of_looks
     from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
-    from agrotools.scoring.gate import compare_tables, is_table
+    from agrotools.scoring.gate import compare_tables
+    from agrotools.scoring.table_scores import TableReading, is_table
 
+    tables = [run for run in runs if is_table(run)]
+    _check_cluster(cluster, has_tables=bool(tables))
     if until_decided:
         configs = [config_of_run(run) for run in runs]
         with stop_message("finished samples are kept"):
             print_until_decided(configs, load_for_run(configs[0], sys.stderr), as_json=as_json)
         return
-    tables = [run for run in runs if is_table(run)]
     folders = [] if tables else runs
     warn_of_hidden(tables)
     for text in warnings_of_looks(folders):
         typer.echo(f"warning: {text}", err=True)
-    compared = compare_runs(runs) if folders else compare_tables(*runs)
+    readings = new_readings(yes=False)
+    how = TableReading(cluster, readings)
+    compared = compare_runs(runs) if folders else compare_tables(*runs, how=how)
+    print_readings(readings)
     for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
     if folders:
@@ -67,7 +75,8 @@ def compare(
             for each, pair in zip(compared, combinations(runs, 2), strict=True)
         ]
     if as_json:
-        print_json([comparison_data(each) for each in compared])
+        read = readings.as_data() if tables else {}
+        print_json([comparison_data(each) | read for each in compared])
         return
     for at, each in enumerate(compared):
         if at:
@@ -143,6 +152,7 @@ def gate(
     save: Path | None = None,
     junit: Path | None = None,
     markdown: Path | None = None,
+    cluster: str = "",
     allow_invalid: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -151,7 +161,9 @@ def gate(
     Both runs are paired by sample. If the true drop is exactly --max-drop, 5 % of the tests fail. Runs with fewer
     than 10 clusters in common cannot be tested (exit code 2).
     """
+    from agrotools.cli.reading import new_readings, print_readings
     from agrotools.core import UsageError
+    from agrotools.scoring.table_scores import TableReading
 
     # A report never overwrites a file of a run.
     _check_ending(junit, (".xml",))
@@ -165,10 +177,16 @@ def gate(
             )
         _save(new, save)
         return
-    result, newer, older = _tested(new, against, mode, max_drop / 100, allow_invalid=allow_invalid)
+    how = TableReading(cluster, new_readings(yes=False))
+    result, newer, older = _tested(
+        new, against, mode, max_drop / 100, how, allow_invalid=allow_invalid
+    )
+    print_readings(how.readings)
     lines = _lines(result, newer, older)
     if as_json:
-        print_json({**result.model_dump(mode="json"), "passed": result.passed})
+        verdict = {"verdict": lines[0], "passed": result.passed}
+        read = how.readings.as_data() if how.readings.taken else {}
+        print_json(result.model_dump(mode="json") | verdict | read)
     else:
         typer.echo("\n".join(lines))
         if new.is_dir() and against.is_dir():
@@ -184,21 +202,40 @@ def gate(
         _save(new, save)
 
 
+def _check_cluster(cluster: str, *, has_tables: bool) -> None:
+    """Raise a UsageError if a column is named for runs, whose clusters are those of the benchmark."""
+    from agrotools.core import UsageError
+
+    if cluster and not has_tables:
+        raise UsageError(
+            "--cluster names a column of a table of scores; runs have the clusters of their benchmark",
+            hint="leave out --cluster",
+        )
+
+
 def _tested(
-    new: Path, against: Path, mode: str | None, max_drop: float, *, allow_invalid: bool
+    new: Path,
+    against: Path,
+    mode: str | None,
+    max_drop: float,
+    how: "TableReading",
+    *,
+    allow_invalid: bool,
 ) -> "tuple[Gate, str, str]":
     """Test the new version against the older one, both runs or tables; return the result and both models."""
     from agrotools.core import UsageError
     from agrotools.runner.rescore import check_distinct
     from agrotools.runner.saved_run import is_saved_run, opened_run
-    from agrotools.scoring.gate import gate_tables, is_table
+    from agrotools.scoring.gate import gate_tables
+    from agrotools.scoring.table_scores import is_table
 
     is_of_tables = any(is_table(each) and not is_saved_run(each) for each in (new, against))
+    _check_cluster(how.cluster, has_tables=is_of_tables)
     if is_of_tables:
         if mode is not None:
             raise UsageError("a table of scores has no modes", hint="leave out --mode")
         warn_of_hidden([path for path in (new, against) if path.is_file()])
-        tested = gate_tables(new, against, max_drop, allow_invalid=allow_invalid)
+        tested = gate_tables(new, against, max_drop, allow_invalid=allow_invalid, how=how)
     else:
         with opened_run(new) as newer, opened_run(against) as older:
             tested = _gate_runs(newer, older, mode, max_drop, allow_invalid=allow_invalid)
@@ -305,15 +342,9 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
     from agrotools.report.layout import harmless, measure_text, percent, points
     from agrotools.scoring.gate import held_by
 
-    allowed = f"{100 * result.max_drop:g} points"
-    if result.fault:
-        verdict = f"FAIL: {result.fault} (--allow-invalid tests the others)"
-    elif result.passed:
-        verdict = f"PASS: no drop of more than {allowed} is shown"
-    else:
-        verdict = f"FAIL: the score dropped by more than {allowed}"
+    verdict = _verdict_line(result)
     bound = result.bound
-    n = count_text(bound.n, "step" if result.mode == "step-by-step" else "sample")
+    n = _units_text(result)
     lines = [
         verdict,
         f"{measure_text(result.mode, result.metric)}: {percent(result.new)} (new, {harmless(new)}), "
@@ -325,8 +356,8 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
     if result.drops is not None:
         lower, upper = 100 * result.drops.lower, 100 * result.drops.upper
         lines.append(
-            f"with the missing scores, the drop is {lower:.1f} to {upper:.1f} points; a verdict is given only if it is "
-            "the same at both ends"
+            f"with what is open, the drop is {lower:.1f} to {upper:.1f} points: missing scores must not change the "
+            "verdict, and unread values count for the new version"
         )
     held = held_by(result.mode)
     for n_samples, version in ((result.lost, "old"), (result.added, "new")):
@@ -334,6 +365,42 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
             samples = count_text(n_samples, "sample")
             lines.append(f"not compared: {samples} with a {held} only in the {version} version")
     return lines
+
+
+def _verdict_line(result: "Gate") -> str:
+    """Return the verdict with what it rests on: unread values, and how small a drop these samples can find."""
+    from agrotools.report.comparison import UNREAD_LISTED, unread_text
+
+    allowed = f"{100 * result.max_drop:g} points"
+    unread = unread_text(result.unread, ("the old version", "the new version"))
+    if result.fault and any(result.lacking):
+        return f"FAIL: {result.fault} (--allow-invalid tests the others)"
+    if result.fault:
+        return f"{result.fault} ({UNREAD_LISTED})"
+    if not result.passed:
+        beside = f", whatever is right of what is open: {unread}" if any(result.unread) else ""
+        return f"FAIL: the score dropped by more than {allowed}{beside}"
+    if result.rests_on_unread:
+        return (
+            f"PASS, but only because {unread} ({UNREAD_LISTED}): they are not counted as wrong; with them, the drop "
+            f"may be more than {allowed}"
+        )
+    tested = f"these {_units_text(result)}"
+    only = ""
+    if result.bound.drop > result.max_drop:
+        only = "only "
+    found = f"{tested} could not have found any drop"
+    if result.detectable is not None:
+        least = f"{100 * result.detectable:.1f}".removesuffix(".0")
+        found = f"{tested} would have found {only}drops of {least} points or more"
+    if only or result.detectable is None:
+        return f"PASS, but {found}"
+    return f"PASS: no drop of more than {allowed} is shown; {found}"
+
+
+def _units_text(result: "Gate") -> str:
+    """Return the number of samples or steps that were compared."""
+    return count_text(result.bound.n, "step" if result.mode == "step-by-step" else "sample")
 
 
 def _power_line(result: "Gate") -> str:

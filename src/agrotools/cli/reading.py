@@ -37,10 +37,10 @@ def _ask_on_terminal(question: "ReadingQuestion") -> str:
     return typer.prompt(str(question), default=values[0], value_proc=checked, err=True)
 
 
-def print_readings(readings: "Readings", word: str = "read") -> None:
-    """Say on standard error what was read, and what was not. ``word``: what is done with it, as in ``scored``."""
+def print_readings(readings: "Readings") -> None:
+    """Say on standard error what was read, and what was not."""
     if readings.taken:
-        typer.echo(f"{word}: {', '.join(readings.taken)}", err=True)
+        typer.echo(f"read: {', '.join(readings.taken)}", err=True)
     if readings.left:
         typer.echo(f"not read: {', '.join(readings.left)}", err=True)
 

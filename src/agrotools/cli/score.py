@@ -179,7 +179,7 @@ def make_run(
         readings=readings,
     )
     print_readings(of_files)
-    print_readings(readings, "scored")
+    print_readings(readings)
     _print_matches(file, run, counts, as_json=as_json)
     return run
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
+from zlib import crc32
 
 from pydantic import Field, JsonValue, PlainSerializer
 
@@ -374,12 +375,22 @@ class Sample(FrozenModel):
         return all(slot.type != "abstain" for slot in self.answer)
 
     @property
+    def checksum(self) -> str:
+        """Checksum of what a score depends on: question, right answer, reference, cluster, weight and twin."""
+        scored = self.model_dump(mode="json", include=_SCORED_FIELDS)
+        return f"{crc32(json.dumps(scored, sort_keys=True).encode()):08x}"
+
+    @property
     def derivable(self) -> bool:
         """True if all parts of the answer that score follow from the reference calls."""
         slots = [slot for slot in self.answer if not slot.scored_apart]
         return bool(slots and self.reference and self.reference.steps) and all(
             map(is_derivable, slots)
         )
+
+
+_SCORED_FIELDS = {"query", "answer", "reference", "cluster", "weight", "twin"}
+"""Fields of a sample that a score or its interval depends on."""
 
 
 class SampleView(FrozenModel):
@@ -418,6 +429,12 @@ class Fault(FrozenModel):
     """Observation of the tool itself; None if it did not run or the policy saw it."""
 
 
+def _checksum_of_sample(fields: dict[str, Any]) -> str:
+    """Return the checksum of the sample of a record; empty if the sample is not valid, which is an error of its own."""
+    sample = fields.get("sample")
+    return sample.checksum if isinstance(sample, Sample) else ""
+
+
 class Record(FrozenModel):
     """Outcome of one sample in one mode and epoch, with the sample itself and its gold answers.
 
@@ -435,6 +452,9 @@ class Record(FrozenModel):
     seconds: float = 0.0
     faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
     """Faults that were put into the tool calls, in the order of the calls."""
+    checksum: Annotated[str, Field(default_factory=_checksum_of_sample)]
+    """:attr:`Sample.checksum` when the record was made: a stored sample that differs from it was changed by hand. That
+    of the sample as it is, in records of versions that stored none."""
     agent_replies: Annotated[
         tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)
     ] = None
@@ -450,6 +470,11 @@ class Record(FrozenModel):
         return f"Record({self.sample.id!r}, {self.mode}, epoch {self.epoch}, {end})"
 
     __str__ = __repr__
+
+    @property
+    def is_changed(self) -> bool:
+        """True if the sample is not what it was when the record was written."""
+        return self.checksum != self.sample.checksum
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -49,6 +49,7 @@ from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, METRICS, is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 from agrotools.scoring.summary import (
+    MAX_UNREAD_SHARE,
     TABLE_MODE,
     ErrorCount,
     Flip,
@@ -198,6 +199,8 @@ def verdict_text(
     value, interval = difference.value, difference.interval
     if same:
         return "the same records: difference 0"
+    if missing and missing.too_unread:
+        return f"no verdict: {missing_text(missing, names)}"
     if missing and not (difference.differs() and missing.allows(difference.value)):
         return f"no verdict, because {missing_text(missing, names)}"
     if interval and _shows_better(difference, paired=paired, same=same, missing=missing):
@@ -216,15 +219,22 @@ def verdict_text(
 
 
 def missing_text(missing: Missing, names: tuple[str, str]) -> str:
-    """Return how many scores each run lacks and the bounds of the difference: second minus first."""
+    """Return what each run lacks and the bounds of the difference: second minus first."""
     lacking = [
         f"{count_text(n, 'score')} of {name}"
         for n, name in zip(missing.samples, names, strict=True)
         if n
     ]
-    are = "is" if sum(missing.samples) == 1 else "are"
+    open_scores: list[str] = []
+    if lacking:
+        are = "is" if sum(missing.samples) == 1 else "are"
+        open_scores.append(f"{' and '.join(lacking)} {are} missing")
+    if any(missing.unread):
+        open_scores.append(f"{unread_text(missing.unread, names)} ({UNREAD_LISTED})")
     bounds = f"{points(missing.lowest.value)} to {points(missing.highest.value)} points"
-    text = f"{' and '.join(lacking)} {are} missing: {names[1]} minus {names[0]} = {bounds}"
+    text = f"{', and '.join(open_scores)}: {names[1]} minus {names[0]} = {bounds}"
+    if missing.too_unread:
+        return text
     if missing.lowest.value * missing.highest.value > 0:
         # Both bounds favour one run, and there is no verdict all the same.
         is_tested = missing.lowest.interval is not None
@@ -233,6 +243,19 @@ def missing_text(missing: Missing, names: tuple[str, str]) -> str:
             why = f"fewer than {MIN_CLUSTERS} clusters are not tested"
         return f"{text}; these are bounds of the mean: {why}"
     return text
+
+
+UNREAD_LISTED = "agrotools score RUN --json lists them"
+"""Where the values of a run stand that were not read."""
+
+
+def unread_text(unread: tuple[int, int], names: tuple[str, str]) -> str:
+    """Return how many values of each of two runs were not read."""
+    counts = [
+        f"{count_text(n, 'value')} of {name}" for n, name in zip(unread, names, strict=True) if n
+    ]
+    were = "was" if sum(unread) == 1 else "were"
+    return f"{' and '.join(counts)} {were} not read"
 
 
 class ModelVerdict(NamedTuple):
@@ -332,10 +355,15 @@ def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Ite
         names = (comparison.first, comparison.second)
         difference = comparison.modes[mode][metric].overall
         if difference.differs() and missing.allows(difference.value):
-            yield f"the verdict holds for every value of missing scores: {missing_text(missing, names)}"
+            yield f"the verdict holds for every value of what is open: {missing_text(missing, names)}"
+        elif missing.too_unread:
+            yield (
+                f"there is no verdict if more than {100 * MAX_UNREAD_SHARE:g} % of the values of a run were not read: "
+                "the file was written for another reader"
+            )
         else:
             yield (
-                "a verdict is given only if it holds with all missing scores set against it: 0 for the better run, "
+                "a verdict is given only if it holds with everything open set against it: 0 for the better run, "
                 "1 for the other"
             )
     for run in comparison.unread.get(mode, ()):

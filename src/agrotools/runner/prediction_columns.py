@@ -42,6 +42,8 @@ NUMBER_CELL = re.compile(r"(?P<number>[-+]?\d[\d.,]*)(?P<rest>\s*[^\d.,\s]\D{0,2
 """Cell that holds one number, and perhaps its unit."""
 _RESERVED = frozenset((*IDS, *PREDICTIONS, ANSWER))
 """Names of columns that mean no value of an answer, also if one has this name."""
+_READ_BESIDE = ("error", "usage")
+"""Columns that are read beside a prediction or a transcript."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _SHOWN = 40
 """Characters of a cell that a question shows."""
@@ -113,11 +115,13 @@ class TakenColumns(NamedTuple):
     """Columns that are scored: ``whole`` has whole predictions, each of ``items`` one value of an answer.
 
     Both are empty if all rows are transcripts. ``over_transcripts``: a row with a transcript is read as its prediction.
+    ``others``: columns that nothing reads, unless they tell rows of a sample apart.
     """
 
     whole: str = ""
     items: tuple[str, ...] = ()
     over_transcripts: bool = False
+    others: tuple[str, ...] = ()
 
 
 def read_columns(
@@ -182,14 +186,16 @@ def take_columns(
     if taken is None:
         taken = _found(columns, file, choosing)
     _say(columns, taken, choosing.readings)
-    return taken
+    read = (taken.whole, *taken.items)
+    return taken._replace(others=tuple(name for name in columns.unused if name not in read))
 
 
 class _Columns:
     """Columns of a file by what they may hold.
 
     ``items`` are named by a value, the other lists by the kinds of their names. ``nameless``: columns whose names do
-    not tell what they hold; ``unknown``: those of them that may hold predictions.
+    not tell what they hold; ``unknown``: those of them that may hold predictions; ``unused``: columns that
+    nothing reads unless they hold the predictions.
     """
 
     def __init__(
@@ -217,6 +223,12 @@ class _Columns:
         self.predictions.sort(key=_precedence)
         matched_by = {match.by for match in matches}
         self.nameless = [name for name in self._of_kind("") if name not in matched_by]
+        facts = self._of_kind("fact")
+        self.unused = [
+            name
+            for name in (*self.nameless, *facts)
+            if name not in matched_by and name not in _READ_BESIDE
+        ]
         self.unknown = [name for name in self.nameless if self._may_be_predictions(name)]
         named = (self.predictions, self.answers, self.items, self.transcripts)
         if (

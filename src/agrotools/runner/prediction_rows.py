@@ -113,6 +113,7 @@ def match_rows(
     table = with_own_column(table, benchmark, items, file, choosing)
     matches, unmatched = _matches(table, benchmark, file, choosing)
     taken = take_columns(table, matches, items, file, choosing)
+    others = taken.others
     by = Counter(match.by for match in matches)
     _say_ids(table, by, choosing)
     _say_only(whole, choosing)
@@ -124,6 +125,9 @@ def match_rows(
         changed, taken = _as_values(changed, table.own)
     column = PredictionColumn(changed, taken, items, file, of_table=of_table)
     repeats = _columns_of_repeats(changed, table.names)
+    for name in others:
+        if name not in repeats and f"--only={name}" not in choosing.decided:
+            choosing.readings.leave(f"column {name}")
     answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
     matched = len({key[:2] for key in answers})
     counts = RowCounts(len(table.rows), matched, dict(by), problems, table.hidden, epochs)

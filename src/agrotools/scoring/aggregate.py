@@ -26,7 +26,7 @@ from agrotools.scoring.metrics import (
     is_invalid,
     is_outcome,
 )
-from agrotools.scoring.record_tally import RecordTally
+from agrotools.scoring.record_tally import RecordTally, changed_text
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
 from agrotools.scoring.slots import NO_TWIN, outcome_scores
 from agrotools.scoring.statistics import (
@@ -189,9 +189,15 @@ class RunAggregator:
             for mode in modes
             if (n := self.modes[mode].pairs.n_alone)
         ]
+        changed = [
+            f"{mode}: {changed_text(tally.changed)}"
+            for mode in modes
+            if (tally := self.modes[mode]).changed
+        ]
         summary = Summary(
             scoring=SCORING_VERSION,
             warnings=(
+                *changed,
                 *no_form_lines(of_modes),
                 *left_out,
                 *warnings_of(of_modes, missing, is_baseline=is_baseline),
@@ -216,6 +222,7 @@ class RunAggregator:
             headline=allow_invalid or not tally.withheld,
             withheld=tally.withheld,
             no_form=tally.no_form,
+            unread=tally.unread.summary,
             metrics=self._means(mode),
             lost=self._attribution(mode),
             without_open_text=len(tally.without_open_text),

@@ -52,7 +52,9 @@ CAUSES = {
     READING: Cause(
         "misread results", "results right, answer wrong, or the answerable twin refused"
     ),
-    FORM: Cause("unreadable answers", "the answer cannot be read from its form"),
+    FORM: Cause(
+        "unread answers", "a value was not read, in a live run after it was asked for again"
+    ),
     ANSWER: Cause("wrong answers", "no call explains it"),
 }
 """Parts in the order of a sample, as every screen, page and document names them."""

@@ -16,6 +16,7 @@ from agrotools.scoring.attribution import ordered_parts
 from agrotools.scoring.lost_points import LostPoints, largest_part
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.missing import missing_between, missing_unpaired
+from agrotools.scoring.record_tally import changed_text
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
 from agrotools.scoring.statistics import (
     ROUNDING,
@@ -242,11 +243,18 @@ class HeadlinePair(NamedTuple):
 
 
 def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
-    """Raise an error if a sample of both runs has another question or another right answer in one of them.
+    """Raise an error if a sample of a run was changed in its records, or differs between both runs.
 
     Raises:
         UsageError: the benchmark or the records of a run were changed.
     """
+    for run in (first, second):
+        of_modes = {sample for tally in run.modes.values() for sample in tally.changed}
+        if of_modes:
+            raise UsageError(
+                f"these runs cannot be compared: in one of them, {changed_text(of_modes)}",
+                hint="run it again; agrotools score RUN --allow-invalid scores the records as they are",
+            )
     common = first.checksums.keys() & second.checksums.keys()
     if changed := sorted(
         each for each in common if first.checksums[each] != second.checksums[each]

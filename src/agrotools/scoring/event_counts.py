@@ -37,6 +37,7 @@ from agrotools.scoring.summary import (
     MissingBackend,
     ModeSummary,
     NoForm,
+    Unread,
 )
 from agrotools.text.submission import lacks_form
 from agrotools.text.turns import runs_on
@@ -369,7 +370,25 @@ def no_form_lines(modes: Mapping[Mode, ModeSummary]) -> list[str]:
                 "in one JSON object or in columns of their own"
             )
         lines.append(f"{mode}: no_form {100 * form.share:.1f} %: {of_answers}.")
+        if part.unread is not None:
+            lines.append(f"{mode}: {_unread_line(part.unread)}")
     return lines
+
+
+_UNREAD_SHOWN = 3
+"""Unread values that a line of the scores quotes."""
+
+
+def _unread_line(unread: Unread) -> str:
+    """Return how many values were not read, the first of them, and what they mean for a comparison."""
+    quoted = [f"{each.sample} {each.item} '{each.text}'" for each in unread.values[:_UNREAD_SHOWN]]
+    n = len(unread.values)
+    more = ", ..." if n > _UNREAD_SHOWN else ""
+    were = "was" if n == 1 else "were"
+    return (
+        f"{n} of {count_text(unread.of, 'value')} {were} not read and count 0; in comparisons they may be right. "
+        f"{', '.join(quoted)}{more} (all: --json, unread)."
+    )
 
 
 def _scores_without_form(mode: Mode, part: ModeSummary, form: NoForm) -> str:

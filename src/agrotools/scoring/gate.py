@@ -9,22 +9,19 @@ sample, are compared and tested like runs.
 
 from collections.abc import Hashable, Mapping, Sequence, Set
 from itertools import combinations
-from math import inf
 from pathlib import Path
-from statistics import fmean
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from agrotools.core import FrozenModel, Mode, UsageError
+from agrotools.core.errors import NoFileError
 from agrotools.core.lazy import FloatArray, IntArray, np, special
 from agrotools.core.texts import count_text
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.missing import (
     LimitPairs,
-    ScoredUnit,
-    ScoreLimits,
     limit_pairs,
     missing_of,
     paired_limits,
@@ -32,6 +29,7 @@ from agrotools.scoring.missing import (
 from agrotools.scoring.statistics import (
     LEVEL,
     MIN_CLUSTERS,
+    POWER,
     ROUNDING,
     Interval,
     cluster_sums,
@@ -43,12 +41,27 @@ from agrotools.scoring.summary import (
     TABLE_MODE,
     Metric,
     RunComparison,
+    too_unread,
     with_comparisons_adjusted,
 )
-from agrotools.text.tables import SheetTable, open_table
+from agrotools.scoring.table_scores import (
+    ACCEPTED,
+    ModelScores,
+    Scores,
+    TableReading,
+    is_table,
+    plain_reading,
+    read_scores,
+    read_tables,
+)
 
 BEYOND = (0.05, 0.10)
 """Drops beyond the allowed one for which the power is given."""
+
+
+_LARGEST_DROP = 1.0
+_DROP_STEP = 1e-4
+"""To a hundredth of a point: a screen shows tenths."""
 
 
 class DropBound(FrozenModel):
@@ -66,6 +79,23 @@ class DropBound(FrozenModel):
     n: int
     n_clusters: int
     unseen: Annotated[float, Field(exclude=True)] = 0.0
+
+    @property
+    def detectable(self) -> float | None:
+        """Smallest drop beyond the allowed one that is found with 80 % power; None if that is more than 100 points.
+
+        If all units drop alike, every drop is found that the clusters cannot explain by rare gains.
+        """
+        if not self.error:
+            return self.unseen
+        low, high = 0.0, _LARGEST_DROP
+        if (self.power(high) or 0.0) < POWER:
+            return None
+        while high - low > _DROP_STEP:
+            middle = (low + high) / 2
+            is_found = (self.power(middle) or 0.0) >= POWER
+            low, high = (low, middle) if is_found else (middle, high)
+        return high
 
     def power(self, beyond: float) -> float | None:
         """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown.
@@ -146,11 +176,19 @@ class Gate(FrozenModel):
     lost: int
     added: int
     fault: str = ""
-    """Reason for failing that is no drop: missing scores on which the verdict depends."""
+    """Reason for failing that is no drop: missing scores or unread values on which the verdict depends."""
     lacking: tuple[int, int] = (0, 0)
     """Numbers of samples of which the old version, and the new one, lacks a score."""
+    unread: tuple[int, int] = (0, 0)
+    """Numbers of values of the old version, and of the new one, that were not read."""
     drops: Interval | None = None
-    """Drop with all missing scores set for the new version, and against it; None if nothing is missing."""
+    """Drop with all that is open set for the new version, and against it; None if nothing is open."""
+    tested_lower: float
+    """Lower bound of the drop that is tested: with unread values set for the new version."""
+    rests_on_unread: bool = False
+    """True if the gate would fail with the unread values counted as wrong, or set against the new version."""
+    detectable: float | None = None
+    """Smallest drop that is found with 80 % power; None if no possible drop is."""
     difference: float = 0.0
     """The new version minus the old one: the drop with the other sign."""
     power: tuple[float | None, ...] = ()
@@ -158,7 +196,7 @@ class Gate(FrozenModel):
     @property
     def passed(self) -> bool:
         """True if a drop of more than ``max_drop`` is not shown, whatever the missing scores would be."""
-        return not self.fault and self.bound.lower <= self.max_drop
+        return not self.fault and self.tested_lower <= self.max_drop
 
 
 def gate(
@@ -181,8 +219,8 @@ def gate(
             f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare"
         )
     valid = [run.valid_ids(mode) for run in (new, old)]
-    limits = None if allow_invalid else limit_pairs(old, new, mode, pair.metric)
-    return gate_of(mode, pair, valid, max_drop, limits)
+    limits = limit_pairs(old, new, mode, pair.metric)
+    return gate_of(mode, pair, valid, max_drop, limits.scored if allow_invalid else limits)
 
 
 def held_by(mode: str) -> str:
@@ -206,25 +244,28 @@ def gate_of(
     pair: HeadlinePair,
     valid: Sequence[Set[Any]],
     max_drop: float,
-    limits: LimitPairs | None,
+    limits: LimitPairs,
 ) -> Gate:
     """Test pairs of scores; ``valid``: the samples with a valid record of the new and of the old run.
 
-    ``limits``: the limits of the scores of the old and the new version; None: missing scores are left out.
+    ``limits``: the limits of the scores of the old and the new version.
     """
     of_new, of_old = valid
     new_mean, old_mean = pair.means
     bound = drop_bound(pair.first, pair.second, pair.clusters, pair.weights, allowed=max_drop)
-    lacking, drops, fault = (0, 0), None, ""
-    if limits is not None and any(limits.lacking):
-        lacking = limits.lacking
+    drops, fault = None, ""
+    tested_lower, rests_on_unread = bound.lower, False
+    if limits.is_open:
         for_new = _bound_at_limit(limits, for_new=True)
         against_new = _bound_at_limit(limits, for_new=False)
         drops = Interval(lower=for_new.drop, upper=against_new.drop)
-        # There is a verdict if it is the same without the missing scores, with all for the new version, and against it.
-        verdicts = {each.lower <= max_drop for each in (bound, for_new, against_new)}
-        if len(verdicts) > 1:
-            fault = f"no verdict, because {_lacking_text(lacking, mode)}"
+        fault = _fault_of_limits(limits, mode, max_drop, (bound, for_new, against_new))
+        if any(limits.unread):
+            tested_lower = for_new.lower
+            rests_on_unread = max(bound.lower, against_new.lower) > max_drop >= tested_lower
+    detectable = bound.detectable
+    if detectable is not None and detectable + max_drop > old_mean:
+        detectable = None
     return Gate(
         mode=mode,
         metric=pair.metric,
@@ -235,11 +276,43 @@ def gate_of(
         lost=len(of_old - of_new),
         added=len(of_new - of_old),
         fault=fault,
-        lacking=lacking,
+        lacking=limits.lacking,
+        unread=limits.unread,
         drops=drops,
+        tested_lower=tested_lower,
+        rests_on_unread=rests_on_unread,
+        detectable=None if detectable is None else detectable + max_drop,
         difference=-bound.drop,
         power=tuple(bound.power(beyond) for beyond in BEYOND),
     )
+
+
+def _fault_of_limits(
+    limits: LimitPairs, mode: str, max_drop: float, bounds: Sequence[DropBound]
+) -> str:
+    """Return why there is no verdict; empty if there is one.
+
+    ``bounds``: the drop without what is open, and with all of it for the new version and against it. Missing scores
+    must not change the verdict. Unread values alone leave it to the bound for the new version.
+    """
+    if too_unread(limits.unread, limits.asked):
+        return f"no verdict: {_unread_text(limits)}"
+    verdicts = {each.lower <= max_drop for each in bounds}
+    if any(limits.lacking) and len(verdicts) > 1:
+        also = f", and {_unread_text(limits)}" if any(limits.unread) else ""
+        return f"no verdict, because {_lacking_text(limits.lacking, mode)}{also}"
+    return ""
+
+
+def _unread_text(limits: LimitPairs) -> str:
+    """Return how many values of the old and the new version were not read, of how many."""
+    counts = [
+        f"{n} of {count_text(asked, 'value')} of the {version} version"
+        for n, asked, version in zip(limits.unread, limits.asked, ("old", "new"), strict=True)
+        if n
+    ]
+    were = "was" if sum(limits.unread) == 1 else "were"
+    return f"{' and '.join(counts)} {were} not read"
 
 
 def _bound_at_limit(limits: LimitPairs, *, for_new: bool) -> DropBound:
@@ -249,193 +322,6 @@ def _bound_at_limit(limits: LimitPairs, *, for_new: bool) -> DropBound:
 
 
 # --- scores that other programs gave, in tables with a row for each model and sample ----------------------------------
-
-_NEEDED = ("model", "score", "sample")
-_OPTIONAL = ("cluster", "weight", "epoch")
-_ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none); optional: cluster, weight, epoch"
-_OF_A_RUN = "agrotools export RUN --format parquet; name fas score in samples.parquet, save one mode of it as .csv"
-
-
-class TableSample(NamedTuple):
-    """Sample of a table of scores, with its cluster and its weight in means."""
-
-    sample: str
-    cluster: str
-    weight: float
-
-
-Scores = dict[TableSample, float]
-"""Means over epochs, by sample."""
-
-
-class ModelScores(NamedTuple):
-    """Scores of a model in tables. ``gaps``: the share of the epochs of a sample that have no score, if there are any.
-
-    A sample without any score is only in ``gaps``."""
-
-    scores: Scores
-    gaps: Scores
-
-    def limits(self) -> dict[ScoredUnit, ScoreLimits]:
-        """Return the lowest and highest score of each sample."""
-        limits: dict[ScoredUnit, ScoreLimits] = {}
-        for each in {**self.scores, **self.gaps}:
-            gap = self.gaps.get(each, 0.0)
-            low = self.scores.get(each, 0.0) * (1 - gap)
-            limits[ScoredUnit(each.sample)] = ScoreLimits(low, low + gap, each.cluster, each.weight)
-        return limits
-
-
-def is_table(path: Path) -> bool:
-    """Return True for a file, and for the name of a table that is missing; False for a run folder."""
-    return path.is_file() or (
-        path.suffix.lower() in (".csv", ".tsv", ".xlsx") and not path.is_dir()
-    )
-
-
-def read_scores(
-    *files: Path, samples: dict[str, TableSample] | None = None
-) -> dict[str, ModelScores]:
-    """Return the scores of each model; UsageError for a table with a fault.
-
-    ``samples``: the samples of other tables, by id, whose clusters and weights must be the same; filled.
-    """
-    samples = {} if samples is None else samples
-    scores: dict[_ScoredEpoch, float | None] = {}
-    for file in files:
-        table = _open_scores(file)
-        for number, cells in table.named_rows():
-            row = f"row {number} of {file.name}"
-            given = _given_cells(cells)
-            scored = _scored_epoch(given, row)
-            _check_sample(scored.of, samples, row)
-            if scored in scores:
-                raise UsageError(
-                    f"{row} repeats model {scored.model}, sample {scored.of.sample}",
-                    hint="give the model of each table another name, or number repeats in a column epoch",
-                )
-            score = given.get("score")
-            scores[scored] = _number(score, row) if score else None
-    return _by_model(scores)
-
-
-class _ScoredEpoch(NamedTuple):
-    """What a row of a table has a score of; ``epoch`` is empty in a table without repeats."""
-
-    model: str
-    of: TableSample
-    epoch: str
-
-
-def _open_scores(file: Path) -> SheetTable:
-    """Open a table that has the columns of scores, each once."""
-    if file.is_dir():
-        raise UsageError(
-            f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN
-        )
-    if file.suffix.lower() == ".eval":
-        raise UsageError(
-            f"{file.name} is a log of Inspect, neither a run nor a table of scores",
-            hint=f"agrotools score --benchmark NAME --predictions {file} --out RUN makes a run of it",
-        )
-    table = open_table(file)
-    columns = {column.lower() for column in table.columns}
-    lacking = sorted(set(_NEEDED) - columns)
-    if lacking:
-        fault = f"{file.name} has no column {', '.join(lacking)}; it has {', '.join(table.columns)}"
-        raise UsageError(fault, hint=_ACCEPTED)
-    table.check_names(*_NEEDED, *_OPTIONAL)
-    return table
-
-
-def _given_cells(cells: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells of a row that hold a value, by the names of their columns in lower case."""
-    given: dict[str, str] = {}
-    for column, cell in cells.items():
-        if cell.lower() not in ("nan", "null"):
-            given[column.lower()] = cell.strip()
-    return given
-
-
-def _scored_epoch(given: Mapping[str, str], row: str) -> _ScoredEpoch:
-    """Return what a row has a score of; a sample without a cluster is a cluster of its own, and weighs 1."""
-    model = given.get("model", "")
-    # pandas writes whole numbers as 3.0 in a column with gaps.
-    sample = given.get("sample", "").removesuffix(".0")
-    cluster = given.get("cluster", "").removesuffix(".0")
-    epoch = given.get("epoch", "").removesuffix(".0")
-    if not model:
-        raise UsageError(f"{row} has no model", hint=_ACCEPTED)
-    if not sample:
-        raise UsageError(f"{row} has no sample", hint=_ACCEPTED)
-    weight = _weight(given["weight"], row) if given.get("weight") else 1.0
-    return _ScoredEpoch(model, TableSample(sample, cluster or sample, weight), epoch)
-
-
-def _check_sample(here: TableSample, samples: dict[str, TableSample], row: str) -> None:
-    """Check that a sample has one cluster and one weight in all rows; ``samples``: of the rows before (filled)."""
-    first = samples.setdefault(here.sample, here)
-    if first.cluster != here.cluster:
-        raise UsageError(
-            f"{row}: sample {here.sample} is in the cluster {here.cluster}, elsewhere in {first.cluster}",
-            hint="give a sample the same cluster in every row",
-        )
-    if first.weight != here.weight:
-        raise UsageError(
-            f"{row}: sample {here.sample} has the weight {here.weight:g}, elsewhere {first.weight:g}",
-            hint="give a sample the same weight in every row",
-        )
-
-
-def _weight(text: str, row: str) -> float:
-    """Return the weight of a cell."""
-    try:
-        weight = float(text.replace(",", "."))
-    except ValueError:
-        weight = 0.0
-    if not 0 < weight < inf:
-        raise UsageError(f"{row}: weight {text} is no number above 0", hint=_ACCEPTED)
-    return weight
-
-
-def _by_model(scores: Mapping[_ScoredEpoch, float | None]) -> dict[str, ModelScores]:
-    """Return the scores of each model. All its samples should have as many epochs as the table has of the model."""
-    units: dict[str, dict[TableSample, list[float]]] = {}
-    epochs: dict[str, set[str]] = {}
-    for scored, score in scores.items():
-        of_model = units.setdefault(scored.model, {})
-        of_unit = of_model.setdefault(scored.of, [])
-        if score is not None:
-            of_unit.append(score)
-        epochs.setdefault(scored.model, set()).add(scored.epoch)
-    return {model: _model_scores(units[model], len(epochs[model])) for model in units}
-
-
-def _model_scores(units: dict[TableSample, list[float]], n_epochs: int) -> ModelScores:
-    """Return means over epochs, and the share of the epochs that the table lacks a score of."""
-    scores: Scores = {}
-    gaps: Scores = {}
-    for unit, of_unit in units.items():
-        if of_unit:
-            scores[unit] = fmean(of_unit)
-        if len(of_unit) < n_epochs:
-            gaps[unit] = 1 - len(of_unit) / n_epochs
-    return ModelScores(scores, gaps)
-
-
-def _number(text: str, row: str) -> float:
-    """Return the score of a cell: a number with a decimal point or comma, or true or false."""
-    plain = {"true": "1", "false": "0"}.get(text.lower(), text.replace(",", "."))
-    try:
-        score = float(plain)
-    except ValueError:
-        score = -1.0
-    if not 0 <= score <= 1:
-        raise UsageError(
-            f"{row}: score {text} is no number from 0 to 1",
-            hint=f"divide percentages by 100; {_ACCEPTED}",
-        )
-    return score
 
 
 def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
@@ -455,12 +341,12 @@ def _pair(first: Scores, second: Scores, names: str) -> HeadlinePair:
     )
 
 
-def compare_tables(*files: Path) -> list[RunComparison]:
+def compare_tables(*files: Path, how: TableReading | None = None) -> list[RunComparison]:
     """Return the comparisons of all pairs of models, second minus first, adjusted together."""
-    models, compared = read_scores(*files), list[RunComparison]()
+    models, compared = read_scores(*files, how=how), list[RunComparison]()
     if len(models) < 2:
         raise UsageError(
-            f"a comparison needs two models, not {', '.join(models) or 'none'}", hint=_ACCEPTED
+            f"a comparison needs two models, not {', '.join(models) or 'none'}", hint=ACCEPTED
         )
     for (first, one), (second, another) in combinations(models.items(), 2):
         mine, other = one.scores, another.scores
@@ -483,25 +369,37 @@ def compare_tables(*files: Path) -> list[RunComparison]:
 
 
 def gate_tables(
-    new: Path, old: Path, max_drop: float, *, allow_invalid: bool
+    new: Path,
+    old: Path,
+    max_drop: float,
+    *,
+    allow_invalid: bool,
+    how: TableReading | None = None,
 ) -> tuple[Gate, str, str]:
     """Test a table of one model against another, or a table of two models against the model ``old``; name both."""
-    samples: dict[str, TableSample] = {}
-    models = read_scores(new, samples=samples)
-    if str(old) in models and not old.is_file():
-        others = {str(old): models.pop(str(old))}
-    elif old.exists() or is_table(old):
-        others = read_scores(old, samples=samples)
+    how = how or plain_reading()
+    for file in (new, old):
+        if is_table(file) and not file.exists():
+            raise NoFileError(f"there is no table {file}", hint="give a .csv or .xlsx file")
+    if old.is_file():
+        models, others = read_tables([[new], [old]], how)
     else:
-        raise UsageError(
-            f"{old} is neither a table nor a model of {new}",
-            hint=f"its models: {', '.join(models)}",
-        )
+        (models,) = read_tables([[new]], how)
+        if str(old) not in models:
+            if old.is_dir():
+                read_scores(old)  # says that it is a folder
+            raise UsageError(
+                f"{old} is neither a table nor a model of {new}",
+                hint=f"its models: {', '.join(models)}",
+            )
+        others = {str(old): models.pop(str(old))}
     older, second = _only_model(others, old)
     newer, first = _only_model(models, new)
     pair = _pair(first.scores, second.scores, f"{newer} and {older}")
     valid = (set(first.scores), set(second.scores))
-    limits = None if allow_invalid else paired_limits(second.limits(), first.limits())
+    limits = paired_limits(second.limits(), first.limits())
+    if allow_invalid:
+        limits = limits.scored
     return gate_of(TABLE_MODE, pair, valid, max_drop, limits), newer, older
 
 

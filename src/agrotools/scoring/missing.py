@@ -3,7 +3,8 @@
 One rule holds wherever two runs or tables of scores are compared: if a score is missing, a verdict is given only if it
 holds with all missing scores set against it, 0 for the better run and 1 for the other. Otherwise there is no verdict,
 but what is missing and both bounds of the difference. Records that are invalid, samples that a run was to answer and
-did not, and empty cells of a table are all missing.
+did not, and empty cells of a table are all missing. Values of an import that were not read
+(:mod:`agrotools.scoring.unread`) are open in the same way, though they count 0 in the scores of the run.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from agrotools.core import Mode
 from agrotools.core.lazy import FloatArray, IntArray, np
 from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.metrics import FAS
 from agrotools.scoring.statistics import ROUNDING, Estimate, estimate_difference, estimate_unpaired
 from agrotools.scoring.summary import Missing
 
@@ -24,17 +26,23 @@ class ScoredUnit(NamedTuple):
 
 
 class ScoreLimits(NamedTuple):
-    """Lowest and highest score of a unit in a run, equal unless a score is missing; its cluster and weight."""
+    """Lowest and highest score of a unit in a run, equal unless something is open; its cluster and weight.
+
+    ``open_by_unread``: the part of the range that values leave that were not read, ``n_unread`` of ``n_asked``.
+    """
 
     low: float
     high: float
     cluster: str
     weight: float = 1.0
+    open_by_unread: float = 0.0
+    n_unread: int = 0
+    n_asked: int = 0
 
     @property
     def is_missing(self) -> bool:
         """True if a score of the unit is missing."""
-        return self.high - self.low > ROUNDING
+        return self.high - self.low - self.open_by_unread > ROUNDING
 
 
 RunLimits = Mapping[ScoredUnit, ScoreLimits]
@@ -49,6 +57,38 @@ class LimitPairs(NamedTuple):
     clusters: IntArray
     weights: FloatArray
     lacking: tuple[int, int]
+
+    @property
+    def is_open(self) -> bool:
+        """True if a score of a run is missing, or a value of it was not read."""
+        return any((*self.lacking, *self.unread))
+
+    @property
+    def scored(self) -> "LimitPairs":
+        """The units of which neither run lacks a score."""
+        kept = [
+            at
+            for at, pair in enumerate(zip(self.first, self.second, strict=True))
+            if not any(each.is_missing for each in pair)
+        ]
+        return LimitPairs(
+            [self.units[at] for at in kept],
+            [self.first[at] for at in kept],
+            [self.second[at] for at in kept],
+            self.clusters[kept],
+            self.weights[kept],
+            (0, 0),
+        )
+
+    @property
+    def unread(self) -> tuple[int, int]:
+        """Numbers of values of both runs that were not read."""
+        return sum(each.n_unread for each in self.first), sum(each.n_unread for each in self.second)
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """Numbers of values of both runs that were asked for, in runs that are imports."""
+        return sum(each.n_asked for each in self.first), sum(each.n_asked for each in self.second)
 
     def scores(self, *, for_second: bool) -> tuple[FloatArray, FloatArray]:
         """Return the scores of both runs with all missing ones set for the second run, or against it."""
@@ -65,35 +105,45 @@ class LimitPairs(NamedTuple):
 
 
 def run_limits(run: RunAggregator, mode: Mode, metric: str) -> dict[ScoredUnit, ScoreLimits]:
-    """Return the limits of every unit of a metric that a run has a record of.
-
-    An answer without a complete form counts as missing where the score of the run is withheld because of these.
-    """
+    """Return the limits of every unit of a metric that a run has a record of."""
     if metric not in run.metrics(mode):
         return {}
     units = run.table.units(mode, metric)
-    tally = run.modes[mode]
-    low, high = units.low, units.high
-    if tally.lacks_forms:
-        is_formless = np.isin(units.samples, [*tally.samples_without_form])
-        low, high = np.where(is_formless, 0.0, low), np.where(is_formless, 1.0, high)
     # Planned records that are not there count like invalid ones: 0 in the lowest score and 1 in the highest.
     planned = np.maximum(units.epochs, run.planned_epochs)
-    lowest = low * (units.epochs / planned)
-    highest = (high * units.epochs + planned - units.epochs) / planned
+    lowest = units.low * (units.epochs / planned)
+    highest = (units.high * units.epochs + planned - units.epochs) / planned
+    unread = run.modes[mode].unread
+    numbers: list[int] = units.samples.tolist()
+    limits: dict[ScoredUnit, ScoreLimits] = {}
     rows = zip(
+        numbers,
         run.table.ids(units.samples),
         units.steps.tolist(),
         lowest.tolist(),
         highest.tolist(),
+        planned.tolist(),
         run.table.ids(units.clusters),
         units.weights.tolist(),
         strict=True,
     )
-    return {
-        ScoredUnit(sample, step): ScoreLimits(low, high, cluster, weight)
-        for sample, step, low, high, cluster, weight in rows
-    }
+    for number, sample, step, low, high, n_epochs, cluster, weight in rows:
+        unit = ScoredUnit(sample, step)
+        if metric != FAS or number not in unread.unread_of:
+            limits[unit] = ScoreLimits(low, high, cluster, weight)
+            continue
+        above = unread.above[number] / n_epochs
+        below = unread.below[number] / n_epochs
+        limits[unit] = ScoreLimits(
+            low - below,
+            min(high + above, 1.0),
+            cluster,
+            weight,
+            above + below,
+            unread.unread_of[number],
+            unread.asked_of[number],
+        )
+    return limits
 
 
 def paired_limits(
@@ -136,10 +186,12 @@ def paired_limits(
 
 def missing_of(pairs: LimitPairs) -> Missing | None:
     """Return what two runs lack and the bounds of their difference; None if nothing is missing."""
-    if not any(pairs.lacking):
+    if not pairs.is_open:
         return None
     return Missing(
         samples=pairs.lacking,
+        unread=pairs.unread,
+        asked=pairs.asked,
         lowest=pairs.difference(for_second=False),
         highest=pairs.difference(for_second=True),
     )
@@ -170,13 +222,17 @@ def missing_unpaired(
     """Return what two runs on different samples lack, and the bounds of their difference; None if all is there."""
     sides = [[*run_limits(run, mode, metric).items()] for run in (first, second)]
     lacking = [{unit.sample for unit, each in side if each.is_missing} for side in sides]
-    if not any(lacking):
+    unread = [sum(each.n_unread for _, each in side) for side in sides]
+    asked = [sum(each.n_asked for _, each in side) for side in sides]
+    if not any(lacking) and not any(unread):
         return None
     low, high = ([np.array([each[at] for _, each in side]) for side in sides] for at in (0, 1))
     clusters = [[each.cluster for _, each in side] for side in sides]
     first_weights, second_weights = (np.array([each.weight for _, each in side]) for side in sides)
     return Missing(
         samples=(len(lacking[0]), len(lacking[1])),
+        unread=(unread[0], unread[1]),
+        asked=(asked[0], asked[1]),
         lowest=estimate_unpaired(
             low[1], high[0], clusters[1], clusters[0], second_weights, first_weights
         ),

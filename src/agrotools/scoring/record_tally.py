@@ -1,11 +1,12 @@
 """Counts over the records of one mode: what a summary holds beside the means of score rows."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from agrotools.core import Mode, Protocol, Record, Score
 from agrotools.core.form_item import asked_items
+from agrotools.core.texts import count_text
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.contracts import ModeTally as PluginTally
 from agrotools.scoring.contracts import scoring_of
@@ -34,6 +35,7 @@ from agrotools.scoring.summary import (
     Seconds,
     SecondsByPart,
 )
+from agrotools.scoring.unread import UnreadTally
 from agrotools.text.submission import is_complete
 
 
@@ -48,8 +50,10 @@ class RecordTally:
         """Number of records without an answer, by cause."""
         self.pairs = PairTally()
         self.events = EventCounts()
-        self.samples_without_form = set[int]()
-        """Samples with an answer without a complete form, in runs of prediction files."""
+        self.changed: dict[str, None] = {}
+        """Ids of the samples whose question or right answer was changed in the records."""
+        self.unread = UnreadTally()
+        """Values that were not read, in runs of prediction files."""
         self.without_open_text = set[int]()
         """Samples whose open text is not in FAS, because no judge graded it."""
         self._protocol: Protocol = protocol
@@ -65,9 +69,11 @@ class RecordTally:
     def add(self, record: Record, sample: int, traits: int, rows: Sequence[Score]) -> None:
         """Add a record and its own score rows: those that do not depend on the record of a twin."""
         self._add_ending(record)
+        if record.is_changed:
+            self.changed[record.sample.id] = None
         if is_invalid(record):
             return
-        self._add_form(record, sample)
+        self._add_form(record, sample, rows)
         self._add_seconds(record, traits)
         self._add_events(record, rows)
         self._add_to_plugins(record, rows)
@@ -83,16 +89,16 @@ class RecordTally:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._invalid_reasons[record.invalid or of_trajectory or "infrastructure"] += 1
 
-    def _add_form(self, record: Record, sample: int) -> None:
+    def _add_form(self, record: Record, sample: int, rows: Sequence[Score]) -> None:
         if self._protocol != PREDICTIONS:
             return
+        self.unread.add(record, sample, rows)
         is_complete_form = _has_form(record)
         if is_complete_form is None:
             return
         self._n_answers += 1
         if not is_complete_form:
             self._n_no_form += 1
-            self.samples_without_form.add(sample)
 
     def _add_seconds(self, record: Record, traits: int) -> None:
         total, n = self._seconds.get(traits, (0.0, 0))
@@ -159,6 +165,8 @@ class RecordTally:
     @property
     def withheld(self) -> str:
         """Reason why there is no headline unless it is allowed; empty if there is none."""
+        if self.changed:
+            return changed_text(self.changed)
         if self.invalid.share > MAX_INVALID_SHARE:
             return "more than 1 % of its records are invalid"
         if self.mode != "step-by-step" and self.lacks_forms:
@@ -199,6 +207,21 @@ class RecordTally:
         for tally in self._plugin_tallies.values():
             results.update(tally.results())
         return results
+
+
+_CHANGED_SHOWN = 5
+"""Changed samples that a message names."""
+
+
+def changed_text(changed: Collection[str]) -> str:
+    """Return how many samples were changed in the records, and the first of them."""
+    ids = sorted(changed)
+    more = ", ..." if len(ids) > _CHANGED_SHOWN else ""
+    have = "has" if len(ids) == 1 else "have"
+    return (
+        f"{count_text(len(ids), 'sample')} {have} another question or right answer in the records than when "
+        f"they were written: {', '.join(ids[:_CHANGED_SHOWN])}{more}"
+    )
 
 
 def _has_form(record: Record) -> bool | None:

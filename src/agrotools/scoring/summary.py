@@ -209,6 +209,26 @@ class NoForm(FrozenModel):
         return self.share > MAX_NO_FORM_SHARE
 
 
+MAX_UNREAD_SHARE = 0.05
+"""Maximum share of unread values in imported runs with a verdict: beyond, the file was written for another reader, and
+the bounds are those of the reader. The same share of records is reported as a cause of endings."""
+
+
+class UnreadValue(FrozenModel):
+    """Value of an imported answer that was not read: sample, item of the answer form, and the text in its place."""
+
+    sample: str
+    item: str
+    text: str
+
+
+class Unread(FrozenModel):
+    """Values of imported answers that were not read, of those (``of``) that were asked for. They count 0."""
+
+    of: int
+    values: tuple[UnreadValue, ...]
+
+
 Weighting = Literal["", "task types", "samples"]
 """Name of the weighting of means: empty if each sample counts the same, ``task types`` if each task type does, else
 ``samples``: these have weights of their own."""
@@ -238,6 +258,8 @@ class ModeSummary(FrozenModel):
     """Reason why there is no headline unless it is allowed explicitly; empty if there is none."""
     no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
     """Answers without a complete form; None but in runs of prediction files."""
+    unread: Annotated[Unread | None, Field(exclude_if=operator.not_)] = None
+    """Values that were not read; None if all were, and in runs that are no imports."""
     metrics: dict[str, Metric] = {}
     lost: Annotated[Attribution | None, Field(exclude_if=operator.not_)] = None
     """Split of the points that are missing to a Final Answer Score of 100; None if the mode has no such score."""
@@ -295,15 +317,38 @@ class NoToolPart(FrozenModel):
     """Differences end-to-end minus no-tool."""
 
 
+def too_unread(unread: tuple[int, int], asked: tuple[int, int]) -> bool:
+    """Return True if more than 5 % of the values of one of two runs were not read."""
+    return any(
+        of_run > MAX_UNREAD_SHARE * asked_of_run
+        for of_run, asked_of_run in zip(unread, asked, strict=True)
+    )
+
+
+def _none(numbers: tuple[int, int]) -> bool:
+    """Return True if both numbers are 0; no file then holds them."""
+    return not any(numbers)
+
+
 class Missing(FrozenModel):
-    """Scores that one of two compared runs lacks, and the bounds that they leave (:mod:`agrotools.scoring.missing`)."""
+    """Scores that one of two compared runs lacks, and the bounds that they leave (:mod:`agrotools.scoring.missing`).
+
+    Of ``asked`` values of each run, ``unread`` were not read; they are open like missing scores.
+    """
 
     samples: tuple[int, int]
     """Numbers of samples of which the first run, and the second, lacks a score."""
+    unread: Annotated[tuple[int, int], Field(exclude_if=_none)] = (0, 0)
+    asked: Annotated[tuple[int, int], Field(exclude_if=_none)] = (0, 0)
     lowest: Estimate
     """Difference, second minus first, with all missing scores set against the second run: its own 0, the others 1."""
     highest: Estimate
     """Difference with all missing scores set against the first run."""
+
+    @property
+    def too_unread(self) -> bool:
+        """True if so many values of a run were not read that there is no verdict, whatever the bounds are."""
+        return too_unread(self.unread, self.asked)
 
     def against(self, value: float) -> Estimate:
         """Return the difference with all missing scores set against the run that a difference of ``value`` favours."""
@@ -311,6 +356,8 @@ class Missing(FrozenModel):
 
     def allows(self, value: float) -> bool:
         """Return True if the run that ``value`` favours is better with all missing scores set against it."""
+        if self.too_unread:
+            return False
         against = self.against(value)
         return against.differs() and (against.value > 0) == (value > 0)
 

@@ -701,7 +701,7 @@ def test_the_command_says_what_it_scored(tmp_path, sums):
     assert readings["not_read"] == [
         "column answer (it equals the right answer in nearly every row)"
     ]
-    assert "scored: column model_output, ids by id\n" in done.stderr
+    assert "read: column model_output, ids by id\n" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Scoring a run from its folder: the file that is written, whatever the records are."""
 
 import json
+import re
 from pathlib import Path
 
 import orjson
@@ -10,9 +11,11 @@ from agrotools.core import Mode, Record, RunStoreError, Step, Trajectory, UsageE
 from agrotools.plugin import TextComparisons
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.rescore import rescore
+from agrotools.runner.rescore import compare_runs, rescore, scored_run
+from agrotools.runner.store import RunStore
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.gate import gate
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import METRICS
 from agrotools_benchmarks.agrieval.plugin import ReferenceTextSlot
@@ -161,3 +164,49 @@ def test_a_run_without_records_has_no_scores(tmp_path: Path):
         rescore(run)
     assert not (run / "scores.json").exists()
     assert json.loads((run / "manifest.json").read_text())["benchmark"] == "b"
+
+
+def stored(folder: Path, count: int = 20) -> Path:
+    """A run that was written by the store, and so has checksums."""
+    records = [record(f"s{number:02}", "yes") for number in range(count)]
+    with RunStore(folder, MANIFEST) as store:
+        for each in records:
+            store.append(each)
+    return folder
+
+
+def change_gold(run: Path, *ids: str) -> None:
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["sample"]["id"] in ids:
+            line["sample"]["answer"][0]["value"] = not line["sample"]["answer"][0]["value"]
+    (run / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_right_answer_that_was_changed_in_the_records_is_noticed_by_all_who_score(
+    tmp_path: Path,
+):
+    run, other = stored(tmp_path / "run"), stored(tmp_path / "other")
+    before = rescore(run).summary
+    assert before.modes["end-to-end"].headline
+    assert not [line for line in before.warnings if "another question" in line]
+    change_gold(run, "s03", "s07")
+    says = "2 samples have another question or right answer in the records .*: s03, s07"
+    part = rescore(run).summary.modes["end-to-end"]
+    assert not part.headline
+    assert re.search(says, part.withheld)
+    with pytest.raises(UsageError, match=says):
+        compare_runs([other, run])
+    with pytest.raises(UsageError, match=says):
+        gate(scored_run(run), scored_run(other), "end-to-end", 0.0)
+    change_gold(other, "s03", "s07")
+    with pytest.raises(UsageError, match=says):
+        compare_runs([other, run])
+    allowed = rescore(run, allow_invalid=True).summary
+    assert allowed.modes["end-to-end"].headline
+    assert any(re.search(says, line) for line in allowed.warnings)
+
+
+def test_records_that_another_version_wrote_without_a_checksum_are_scored(tmp_path: Path):
+    run = run_of(tmp_path / "run", [record("a", "yes"), record("b", "no")])
+    assert rescore(run).summary.modes["end-to-end"].headline

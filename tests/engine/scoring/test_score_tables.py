@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.core import UsageError
-from agrotools.scoring.gate import compare_tables, gate_tables, read_scores
+from agrotools.cli.output import UNDECIDED, code_of
+from agrotools.core import UndecidedError, UsageError
+from agrotools.scoring.gate import compare_tables, gate_tables
 from agrotools.scoring.statistics import estimate_difference
+from agrotools.scoring.table_scores import read_scores
 
 
 def table(path, rows, columns="model,sample,score,cluster"):
@@ -208,3 +210,137 @@ def test_two_columns_of_scores_are_refused(tmp_path, header):
     file = table(tmp_path / "a.csv", [("A", 1, 0, 1), ("B", 1, 1, 0)], header)
     with pytest.raises(UsageError, match=r"several columns of one name: 'score' \(column 3\), "):
         read_scores(file)
+
+
+# --- which columns are read, and which samples depend on each other ---------------------------------------------------
+
+
+def clustered(path, column):
+    """100 samples of 10 groups, which hold all the difference of the models."""
+    rows = [
+        (model, f"q{n}", int((n // 10 * 7 + (model == "b")) % 3 > 0), f"g{n // 10}")
+        for model in "ab"
+        for n in range(100)
+    ]
+    return table(path, rows, f"model,sample,score,{column}")
+
+
+def asked(*arguments):
+    """The words that answer the question of a command."""
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert isinstance(done.exception, UndecidedError), done.output
+    assert code_of(done.exception) == UNDECIDED
+    return done.exception.answers
+
+
+@pytest.mark.parametrize("column", ["image", "group_id", "anything"])
+def test_a_column_that_could_be_the_cluster_is_asked_about_whatever_its_name(tmp_path, column):
+    file = clustered(tmp_path / "s.csv", column)
+    assert asked("compare", file) == (f"--cluster={column}",)
+    assert asked("gate", file, "--against", "a") == (f"--cluster={column}",)
+    for answer, n_clusters in ((column, 10), ("none", 100)):
+        done = CliRunner().invoke(app, ["compare", str(file), "--cluster", answer, "--json"])
+        (found,) = json.loads(done.stdout)
+        assert found["modes"]["table"]["score"]["overall"]["n_clusters"] == n_clusters
+        assert (f"column {column}" in found["not_read"]) == (answer == "none")
+    known = compare_tables(clustered(tmp_path / "known.csv", "cluster"))[0]
+    assert known.modes["table"]["score"].overall.n_clusters == 10
+
+
+def test_one_question_names_all_columns_that_repeat_and_none_that_measure(tmp_path):
+    chance = random.Random(2)
+    rows = [
+        (model, f"q{n}", chance.randint(0, 1), n // 5, n % 4, "test", chance.random(), chance.randint(1, 9), n)
+        for model in "ab"
+        for n in range(60)
+    ]  # fmt: skip
+    header = "model,sample,score,photo,task,split,seconds,calls,row"
+    file = table(tmp_path / "s.csv", rows, header)
+    done = CliRunner().invoke(app, ["compare", str(file)])
+    text = str(done.exception)
+    assert "1 question" in text
+    assert "photo (12 clusters), task (4 clusters), none (60 independent samples)" in text
+    done = CliRunner().invoke(app, ["compare", str(file), "--cluster", "photo"])
+    assert "read: columns model, sample, score, photo (clusters by photo)" in done.stderr
+    left = ", ".join(f"column {name}" for name in ("task", "split", "seconds", "calls", "row"))
+    assert f"not read: {left}" in done.stderr
+
+
+def test_a_plain_table_is_compared_and_gated_without_a_question(tmp_path, scores):
+    plain = [row[:3] for row in scores]
+    file = table(tmp_path / "s.csv", plain, "model,sample,score")
+    for command in (["compare", file], ["gate", file, "--against", "B"]):
+        done = CliRunner().invoke(app, [*map(str, command)])
+        assert done.exit_code == 0
+        assert "read: columns model, sample, score (each sample is a cluster" in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["-{}", "_r{}", " (try {})"])
+def test_questions_asked_several_times_are_no_independent_samples(tmp_path, ending):
+    chance = random.Random(4)
+    scores = {(model, n): chance.randint(0, 1) for model in "ab" for n in range(20)}
+    rows = [
+        (model, f"q{n}{ending.format(again)}", score)
+        for (model, n), score in scores.items()
+        for again in range(10)
+    ]
+    file = table(tmp_path / "s.csv", rows, "model,sample,score")
+    assert asked("compare", file) == ("--cluster=id-beginning",)
+    done = CliRunner().invoke(app, ["compare", str(file), "--cluster=id-beginning", "--json"])
+    overall = json.loads(done.stdout)[0]["modes"]["table"]["score"]["overall"]
+    assert (overall["n"], overall["n_clusters"]) == (200, 20)
+    rows[0] = (*rows[0][:2], 1 - rows[0][2])
+    different = table(tmp_path / "d.csv", rows, "model,sample,score")
+    assert compare_tables(different)[0].modes["table"]["score"].overall.n_clusters == 200
+
+
+def test_the_cluster_of_a_sample_counts_in_tables_that_do_not_give_it(tmp_path, scores):
+    old = table(tmp_path / "old.csv", [row for row in scores if row[0] == "A"])
+    plain = [row[:3] for row in scores if row[0] == "B"]
+    new = table(tmp_path / "new.csv", plain, "model,sample,score")
+    result, _, _ = gate_tables(new, old, 0.0, allow_invalid=False)
+    assert (result.bound.n, result.bound.n_clusters) == (40, 20)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["compare", "s.csv", "--cluster", "field"], "there is no field"),
+        (["compare", "s.csv", "--cluster", "id-beginning"], "there is no id-beginning"),
+        (["compare", "s.csv", "--cluster", "score"], "there is no score"),
+        (["gate", "s.csv", "--against", "missing.csv"], "there is no table missing.csv"),
+        (["gate", "run", "--against", "missing.csv"], "there is no table missing.csv"),
+        (["compare", "run", "run2", "--cluster", "image"], "--cluster names a column"),
+    ],
+)
+def test_a_cluster_or_a_table_that_is_not_there_is_named(tmp_path, monkeypatch, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    clustered(Path("s.csv"), "image")
+    Path("run").mkdir()
+    done = CliRunner().invoke(app, arguments)
+    assert isinstance(done.exception, UsageError)
+    assert says in str(done.exception)
+
+
+def test_a_gate_that_passes_says_which_drops_it_could_have_found(tmp_path):
+    old = [(n, int(n % 4 > 0)) for n in range(40)]
+    new = [(n, score * (n not in (5, 6, 7))) for n, score in old]
+    rows = [("old", *row) for row in old] + [("new", *row) for row in new]
+    file = table(tmp_path / "s.csv", rows, "model,sample,score")
+    result, _, _ = gate_tables(file, Path("old"), 0.02, allow_invalid=False)
+    assert result.passed
+    assert result.bound.drop == pytest.approx(0.075)
+    assert result.detectable is not None
+    power = result.bound.power(result.detectable - 0.02)
+    assert power == pytest.approx(0.8, abs=0.01)
+    done = CliRunner().invoke(app, ["gate", str(file), "--against", "old", "--max-drop", "2"])
+    first = done.stdout.splitlines()[0]
+    least = f"{100 * result.detectable:.1f}"
+    assert (
+        first == f"PASS, but these 40 samples would have found only drops of {least} points or more"
+    )
+    poor = [(model, n, int(n == 0)) for model in ("old", "new") for n in range(40)]
+    table(file, poor, "model,sample,score")
+    result, _, _ = gate_tables(file, Path("old"), 0.0, allow_invalid=False)
+    assert result.passed
+    assert result.detectable is None

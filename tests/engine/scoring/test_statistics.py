@@ -395,8 +395,35 @@ def test_intervals_cover_where_unanswerable_samples_lose_points(
     sizes, sums, squares = 1.0 + pair, answered + unanswerable, answered**2 + unanswerable**2
     lower, upper = mean_interval(ClusterSums(sizes, sums, squares), floor=-1.0)
     mean = (right * (1 - share * refused) + share * (unanswerable_refused - refused)) / (1 + share)
-    assert 0.93 <= np.mean((lower <= mean) & (mean <= upper)) <= 0.975
+    # 20 clusters leave open what none of them shows: their intervals may be wider.
+    most = 0.99 if k == 20 else 0.975
+    assert 0.93 <= np.mean((lower <= mean) & (mean <= upper)) <= most
     assert lower.min() >= 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.05])
+def test_an_interval_covers_a_rare_whole_score_among_low_ones(share):
+    """As open questions score: 0.05 to 0.2, and now and then 1, which few questions need not show."""
+    generator = np.random.default_rng(3)
+    truth = 0.125 * (1 - share) + share
+    covered = 0
+    for _ in range(200):
+        values = generator.uniform(0.05, 0.2, 30)
+        values[generator.random(30) < share] = 1
+        interval = estimate_mean(values, range(30)).interval
+        covered += interval.lower <= truth <= interval.upper
+    assert covered >= 0.93 * 200
+
+
+def test_intervals_of_two_runs_overlap_where_their_difference_is_not_shown():
+    """A model and the guess on 30 open questions: one test, one set of intervals."""
+    generator = np.random.default_rng(6)
+    model = generator.uniform(0.08, 0.16, 30)
+    guess = np.where(generator.random(30) < 0.1, 0.04, 0.0)
+    difference = estimate_difference(model, guess, range(30))
+    assert difference.p > 0.05
+    of_guess, of_model = (estimate_mean(each, range(30)).interval for each in (guess, model))
+    assert of_guess.upper > of_model.lower
 
 
 @pytest.mark.slow
