@@ -239,6 +239,8 @@ class ModeSummary(FrozenModel):
     no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
     """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
+    floor: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Metric of the floor of the Final Answer Score: ``guess`` or ``constant``, whichever is higher in all."""
     lost: Annotated[Attribution | None, Field(exclude_if=operator.not_)] = None
     """Split of the points that are missing to a Final Answer Score of 100; None if the mode has no such score."""
     without_open_text: Annotated[int, Field(exclude_if=operator.not_)] = 0
