@@ -393,7 +393,9 @@ def attack(name: str) -> float:
         refuses = shows_no_answer(sample, sample.answer)
         guess = guessed_values(sample, sample.answer)
         guesses[sample.id] = None if refuses else guess
-        constants[sample.id] = None if refuses else {**guess, **table.values(sample)}
+        texts = {slot.name: slot.label for slot in sample.answer if slot.free_text}
+        values = {**texts, **guess, **table.values(sample)}
+        constants[sample.id] = None if refuses else values
     floors = {
         "guess": mean_score(samples, scores_with_refusals(samples, guesses)),
         "constant": mean_score(samples, scores_with_refusals(samples, constants)),
@@ -422,14 +424,11 @@ def attack(name: str) -> float:
         sample.id: None if sample.may_abstain and _DOUBT.search(sample.query) else basis[sample.id]
         for sample in samples
     }
-    earned["unknown where words suggest it"] = mean_score(
-        samples, scores_with_refusals(samples, doubting)
-    )
+    earned["unknown where words suggest it"] = above_floor(samples, doubting, scores_of_floor)
 
-    floor = floors[printed]
-    for rule_name, value in sorted(earned.items(), key=lambda item: -item[1]):
-        print(f"  {100 * (value - floor):+6.1f}  {100 * value:5.1f}  {rule_name}")
-    return max(earned.values()) - floor
+    for rule_name, (more, error) in sorted(earned.items(), key=lambda item: -item[1][0]):
+        print(f"  {100 * more:+6.1f} (two standard errors {200 * error:4.1f})  {rule_name}")
+    return max((more for more, error in earned.values() if more > 2 * error), default=0.0)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.core import Sample, SampleView
+from agrotools.core.slot import asked_slots
 
 
 class ConstantPolicy(GuessPolicy):
@@ -21,5 +22,6 @@ class ConstantPolicy(GuessPolicy):
         self._constants = constants
 
     def values(self, view: SampleView) -> Mapping[str, JsonValue]:
-        """Return the answer to a prompt by slot name."""
-        return {**super().values(view), **self._constants}
+        """Return the answer to a prompt by slot name; text that nobody scores without a judge completes the form."""
+        texts = {slot.name: slot.label for slot in asked_slots(self.slots) if slot.free_text}
+        return {**texts, **super().values(view), **self._constants}
