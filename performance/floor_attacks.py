@@ -386,7 +386,7 @@ def attack(name: str) -> float:
         if (any(map(counts_in_guess, sample.answer)) and sample.answerable)
         or (not sample.answerable and sample.twin in ids)
     ]
-    table = ConstantTable(samples)
+    table = ConstantTable.of(samples)
     guesses: dict[str, Values | None] = {}
     constants: dict[str, Values | None] = {}
     for sample in samples:
@@ -394,8 +394,8 @@ def attack(name: str) -> float:
         guess = guessed_values(sample, sample.answer)
         guesses[sample.id] = None if refuses else guess
         texts = {slot.name: slot.label for slot in sample.answer if slot.free_text}
-        values = {**texts, **guess, **table.values(sample)}
-        constants[sample.id] = None if refuses else values
+        best = table.values(sample)
+        constants[sample.id] = None if refuses else {**(texts if best else {}), **guess, **best}
     floors = {
         "guess": mean_score(samples, scores_with_refusals(samples, guesses)),
         "constant": mean_score(samples, scores_with_refusals(samples, constants)),

@@ -206,7 +206,7 @@ def _baselines(both: Sequence[env.Question]) -> Iterator[Line]:
         oracle,
         f">= {_ORACLE}",
     )
-    constants = ConstantTable(env.published().samples)
+    constants = ConstantTable.of(env.published().samples)
     guessed = _rewards(both, GuessPolicy)
     constant = _rewards(both, lambda sample: ConstantPolicy(sample, constants.values(sample)))
     of_floor = max(guessed, constant, key=fmean)

@@ -46,7 +46,7 @@ from agrotools.core.files import write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.loading import load_folder
-from agrotools.loading.easy import easy_questions
+from agrotools.loading.easy import easy_answers
 from agrotools.loading.leaks import named_means, revealed_answer
 from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number
@@ -275,7 +275,7 @@ def check_quality(folder: Path, progress: Progress = no_progress) -> list[Findin
         findings.append(
             Finding(id=each.id, check="order_not_unique", severity="warning", message=fault)
         )
-    for easy in easy_questions(samples):
+    for easy in easy_answers(samples):
         message = easy.sentence()
         findings.append(
             Finding(id=easy.example, check=CONSTANT, severity="warning", message=message)

@@ -296,7 +296,9 @@ def test_answers_that_are_usual_for_a_template_are_seldom_right():
         sample.model_copy(update={"cluster": _scene(pack, sample.files[0])})
         for sample in pack.samples
     ]
-    table = ConstantTable(samples)
+    table = ConstantTable()
+    for sample in samples:
+        table.add(sample)
     scores = []
     for sample in samples:
         answer = format_answer(sample.answer, table.values(sample))

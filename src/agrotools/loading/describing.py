@@ -12,7 +12,7 @@ import orjson
 from agrotools.core import FAMILIES, FrozenModel, Sample, UsageError
 from agrotools.core.lazy import np
 from agrotools.formats.benchmark import Benchmark
-from agrotools.loading.easy import easy_questions
+from agrotools.loading.easy import easy_answers
 from agrotools.packages import packaged_file
 from agrotools.plugin.installed import plugins
 from agrotools.scoring.constants import ConstantScores
@@ -184,7 +184,7 @@ def describe(benchmark: Benchmark) -> Description:
     notes = benchmark.header.metadata.get("notes")
     n_clusters = len(counts["clusters"])
     floors = _floors(benchmark.samples) if questions <= MOST_SAMPLES else {}
-    easy = easy_questions(benchmark.samples) if questions <= MOST_SAMPLES else []
+    easy = easy_answers(benchmark.samples) if questions <= MOST_SAMPLES else []
     detectable: dict[str, float] = {}
     if n_clusters >= MIN_CLUSTERS:
         for plan, correlation in (("independent", 0.0), ("paired", _PAIRED_CORRELATION)):

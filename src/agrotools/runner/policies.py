@@ -464,7 +464,7 @@ def _constant(spelled: str, samples: Sequence[Sample]) -> PolicySource:
     from agrotools.agents.baselines.constant import ConstantPolicy
     from agrotools.scoring.constants import ConstantTable
 
-    table = ConstantTable(samples)
+    table = ConstantTable.of(samples)
     return PolicySource(
         spelled,
         privileged=True,

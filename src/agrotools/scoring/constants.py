@@ -3,11 +3,11 @@
 Samples go in (:meth:`ConstantTable.add`); values of their slots come out (:meth:`ConstantTable.values`). A slot gets
 the best value of its template. If the template has too few clusters, it gets that of all slots of this name, type and
 unit in the task type. The cluster of the sample has no say, so that no answer helps to choose itself. Text and charts
-have no constant.
+have no constant, nor has a slot whose guess from the prompt is right as often.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from agrotools.core import (
 from agrotools.core.lazy import BoolArray, FloatArray, np
 from agrotools.core.slot import asked_slots
 from agrotools.scoring.floors import GuessPoints
-from agrotools.text.answer_form import format_answer
+from agrotools.scoring.slots import guess_points
 
 FEWEST_CLUSTERS = 8
 """Fewest clusters of the answers that a constant is chosen from: of fewer, one lucky value decides."""
@@ -99,7 +99,7 @@ def right_answer(slot: Slot) -> RightAnswer | None:
     return RightAnswer(label) if isinstance(label, str) else None
 
 
-def _as_answer(slot: Slot, value: Constant) -> JsonValue:
+def as_answer(slot: Slot, value: Constant) -> JsonValue:
     """Return the value of a constant as an answer to a slot."""
     if isinstance(slot, FileSlot) and isinstance(value, int):
         return sorted(slot.choices)[value]
@@ -117,35 +117,36 @@ class AnswerGroup:
     """
 
     def __init__(self) -> None:
-        self._answers: list[RightAnswer] = []
-        self._clusters: list[str] = []
+        self._answers: list[tuple[str, RightAnswer, float]] = []
+        """Cluster of each answer, the answer, and the points of the guess from its prompt."""
         self._half_of: dict[str, int] = {}
         """Half of each cluster; empty until all answers are there."""
-        self._best: dict[int | None, Constant] = {}
+        self._best: dict[int | None, Constant | None] = {}
 
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        return len({*self._clusters})
-
-    def add(self, cluster: str, answer: RightAnswer) -> None:
-        """Add the answer of one more slot."""
-        self._answers.append(answer)
-        self._clusters.append(cluster)
+    def add(self, cluster: str, answer: RightAnswer, guessed: float) -> None:
+        """Add the answer of one more slot, and the points of its guess."""
+        self._answers.append((cluster, answer, guessed))
         self._half_of.clear()
         self._best.clear()
 
-    def best_outside(self, cluster: str) -> Constant | None:
-        """Return the value that is right most often in the half without this cluster; None with too few clusters."""
+    @property
+    def is_large(self) -> bool:
+        """True if there are enough clusters for a constant."""
         if not self._half_of:
-            self._half_of = _halves(self._clusters)
-        if len(self._half_of) < FEWEST_CLUSTERS:
-            return None
+            self._half_of = _halves(cluster for cluster, _, _ in self._answers)
+        return len(self._half_of) >= FEWEST_CLUSTERS
+
+    def best_outside(self, cluster: str) -> Constant | None:
+        """Return the value that is right most often in the half without a cluster; None if guesses are as often."""
+        assert self.is_large
         half = self._half_of.get(cluster)
         if half not in self._best:
-            pairs = zip(self._answers, self._clusters, strict=True)
-            others = [answer for answer, each in pairs if self._half_of[each] != half]
-            self._best[half] = best_value(others)
+            others = [each for each in self._answers if self._half_of[each[0]] != half]
+            answers = [answer for _, answer, _ in others]
+            value = best_value(answers)
+            n_right = sum(answer.is_met_by(value) for answer in answers)
+            is_better = n_right > sum(guessed for _, _, guessed in others)
+            self._best[half] = value if is_better else None
         return self._best[half]
 
 
@@ -194,18 +195,25 @@ def _numbers_to_try(answers: Sequence[RightAnswer]) -> list[float]:
 class ConstantTable:
     """Right answers of samples by groups of slots, for constants that exclude the sample's own cluster."""
 
-    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+    def __init__(self) -> None:
         self._groups: dict[Hashable, AnswerGroup] = defaultdict(AnswerGroup)
-        for sample in samples:
-            self.add(sample)
 
-    def add(self, sample: Sample) -> None:
-        """Add the answers of one more sample. An unanswerable one has none."""
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> "ConstantTable":
+        """Return the table of samples, with the guesses from their prompts."""
+        table = cls()
+        for sample in samples:
+            table.add(sample, guess_points(sample))
+        return table
+
+    def add(self, sample: Sample, guess: GuessPoints | None = None) -> None:
+        """Add the answers of one more sample; an unanswerable one has none. Without a guess, constants always win."""
+        points = {slot.name: each for slot, each in guess.slots} if guess else {}
         for slot in sample.answer:
             answer = right_answer(slot)
             if answer is not None:
                 for group in self.groups_of(sample, slot):
-                    group.add(cluster_of(sample), answer)
+                    group.add(cluster_of(sample), answer, points.get(slot.name, 0.0))
 
     def groups_of(self, sample: Sample, slot: Slot) -> tuple[AnswerGroup, AnswerGroup]:
         """Return the groups of a slot, the narrower first."""
@@ -222,7 +230,7 @@ class ConstantTable:
                 groups = self.groups_of(sample, slot)
                 value = constant_of(groups, answer, cluster_of(sample))
                 if value is not None:
-                    values[slot.name] = _as_answer(slot, value)
+                    values[slot.name] = as_answer(slot, value)
         return values
 
 
@@ -234,11 +242,14 @@ def cluster_of(sample: Sample) -> str:
 def constant_of(
     groups: Sequence[AnswerGroup], answer: RightAnswer, cluster: str
 ) -> Constant | None:
-    """Return the constant for a slot; None if its groups are too small, or its form does not offer the value."""
+    """Return the constant for a slot; None if its guess counts.
+
+    It does if all groups are too small, if guesses are right as often, and if the form does not offer the value.
+    """
     for group in groups:
-        value = group.best_outside(cluster)
-        if value is not None:
-            return value if answer.offers(value) else None
+        if group.is_large:
+            value = group.best_outside(cluster)
+            return value if value is not None and answer.offers(value) else None
     return None
 
 
@@ -268,7 +279,7 @@ class ConstantScores:
 
     def add(self, number: int, sample: Sample, guess: GuessPoints) -> None:
         """Add a sample and what the guess from its prompt scores."""
-        self._table.add(sample)
+        self._table.add(sample, guess)
         parts: list[_Part] = []
         for slot, points in guess.slots:
             # A guess that refuses gives no value at all.
@@ -292,123 +303,3 @@ class ConstantScores:
                 score += part.share * points
             scores[number] = min(1.0, score)
         return scores if has_constant else {}
-
-
-# --- answers that a constant meets -----------------------------------------------------------------------------------
-
-FAIR_SHARE = 0.5
-"""Share of the points of a kind of answer that a constant may get without a warning."""
-NEAR_CEILING = 0.1
-"""Distance from the ceiling below which a constant leaves nothing to tell models apart by."""
-_LEAST_SHARE = 0.25
-"""Share below which a constant near the ceiling is no finding: there the tools fail, and the question is not easy."""
-_PARTS_OF_SPREAD = 8
-"""A tolerance of this part of the spread to both sides covers a quarter of it."""
-
-
-class EasyAnswer(NamedTuple):
-    """A slot of a template that one answer to every question meets too often."""
-
-    template: str
-    slot: Slot
-    example: str
-    """Id of its first sample."""
-    n: int
-    share: float
-    """Share of the questions that the constants of other clusters get right."""
-    value: str
-    """The best constant of all, as an answer."""
-    ceiling: float | None
-    """Share that the reference calls get right; None if their results are not recorded."""
-    tolerance: float | None = None
-    """Largest tolerance that tells the values apart; None if it would not be smaller."""
-
-    def sentence(self) -> str:
-        """Return what is too easy, and what would help."""
-        text = f"{self.template}: the constant answer {self.value} is right in {100 * self.share:.0f} % of"
-        text += f" {self.n} questions for {self.slot.label!r}"
-        if self.ceiling is not None:
-            text += f", the reference calls in {100 * self.ceiling:.0f} %"
-        if not isinstance(self.slot, ToleranceSlot):
-            return f"{text}. Pictures with other answers would help."
-        if self.tolerance is None:
-            return f"{text}. Pictures with a wider range of values would help."
-        unit = f" {self.slot.unit}" if self.slot.unit else ""
-        return f"{text}. A wider range of values would help, or an abs_tol of at most {self.tolerance:g}{unit}."
-
-
-def easy_answers(
-    samples: Iterable[Sample], ceiling_of: Callable[[Sample, Slot], float | None]
-) -> list[EasyAnswer]:
-    """Return the slots of templates that a constant meets too often, the easiest first.
-
-    ``ceiling_of``: score of the reference calls in a slot; None if it is not known.
-    """
-    table = ConstantTable()
-    slots: dict[Hashable, list[tuple[Sample, Slot, RightAnswer]]] = defaultdict(list)
-    for sample in samples:
-        table.add(sample)
-        for slot in sample.answer:
-            answer = right_answer(slot)
-            if answer is not None:
-                slots[sample.template, slot.name, slot.type].append((sample, slot, answer))
-    found: list[EasyAnswer] = []
-    for items in slots.values():
-        easy = _easy_answer(items, table, ceiling_of)
-        if easy is not None:
-            found.append(easy)
-    return sorted(found, key=lambda easy: -easy.share)
-
-
-def _easy_answer(
-    items: Sequence[tuple[Sample, Slot, RightAnswer]],
-    table: ConstantTable,
-    ceiling_of: Callable[[Sample, Slot], float | None],
-) -> EasyAnswer | None:
-    """Return the finding on a slot of a template; None if it has no constant, or one that is seldom right."""
-    first, slot, _ = items[0]
-    by_template = table.groups_of(first, slot)[0]
-    if by_template.best_outside(cluster_of(first)) is None:
-        return None
-    n_right = 0
-    for sample, its, answer in items:
-        value = constant_of(table.groups_of(sample, its), answer, cluster_of(sample))
-        n_right += value is not None and answer.is_met_by(value)
-    share = n_right / len(items)
-    if share < _LEAST_SHARE:
-        return None
-    known = [ceiling_of(sample, its) for sample, its, _ in items]
-    scores = [score for score in known if score is not None]
-    ceiling = sum(scores) / len(scores) if len(scores) == len(items) else None
-    is_near_ceiling = ceiling is not None and share >= ceiling - NEAR_CEILING
-    if share <= FAIR_SHARE and not is_near_ceiling:
-        return None
-    answers = [answer for _, _, answer in items]
-    best = _as_answer(slot, best_value(answers))
-    if isinstance(best, float) and best.is_integer():
-        best = int(best)
-    return EasyAnswer(
-        template=first.template,
-        slot=slot,
-        example=first.id,
-        n=len(items),
-        share=share,
-        value=format_answer((slot,), {slot.name: best}).partition(": ")[2],
-        ceiling=ceiling,
-        tolerance=_tighter(slot, answers),
-    )
-
-
-def _tighter(slot: Slot, answers: Sequence[RightAnswer]) -> float | None:
-    """Return a tolerance that tells the right answers apart; None if that of the slot is not larger."""
-    if not isinstance(slot, ToleranceSlot):
-        return None
-    largest = telling_tolerance([float(str(answer.value)) for answer in answers])
-    margins = [answer.margin or 0.0 for answer in answers]
-    return largest if 0 < largest < max(margins) else None
-
-
-def telling_tolerance(values: Sequence[float]) -> float:
-    """Return the largest tolerance that tells values apart: an eighth of the range without the tenth at either end."""
-    low, high = np.quantile(np.array(values), (0.1, 0.9)).tolist()
-    return float(f"{(high - low) / _PARTS_OF_SPREAD:.1g}")

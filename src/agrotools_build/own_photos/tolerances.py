@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agrotools.core.texts import within_text
-from agrotools.scoring.constants import telling_tolerance
+from agrotools.loading.easy import telling_tolerance
 from agrotools_build.own_photos.building import numbers_of
 from agrotools_build.own_photos.plan import Column, Measure, Plan, measures
 from agrotools_build.own_photos.questions import tolerance_text

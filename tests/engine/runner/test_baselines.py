@@ -101,12 +101,12 @@ async def test_oracle_leaves_open_what_a_tool_left_open():
 async def test_constant_gives_the_values_of_other_clusters_and_a_guess_where_there_is_none():
     samples = [sample(f"s{n}", f"c{n}", 2.5, crop="beet", many=False) for n in range(8)]
     own = sample("own", "c9", 1000.0, crop="carrot")
-    table = ConstantTable([*samples, own])
+    table = ConstantTable.of([*samples, own])
     policy = ConstantPolicy(own, table.values(own))
     action = await policy.act(VIEW, [])
     assert isinstance(action, Answer)
     assert action.text.splitlines() == ["double: 5.0", "crop: beet", "many: no"]
-    too_few = ConstantTable(samples[:7])
+    too_few = ConstantTable.of(samples[:7])
     assert too_few.values(own) == {}
     guess = await GuessPolicy(own).act(VIEW, [])
     assert await ConstantPolicy(own, {}).act(VIEW, []) == guess

@@ -12,9 +12,8 @@ from agrotools.scoring.constants import (
     ConstantTable,
     RightAnswer,
     best_value,
-    easy_answers,
-    telling_tolerance,
 )
+from agrotools.scoring.floors import GuessPoints
 from support.plain_sample import plain_sample
 
 FRUIT = ("apples", "pears", "plums")
@@ -34,6 +33,14 @@ def samples_of(slots: Sequence[Slot], *, clusters: int | None = None, template: 
     ]
 
 
+def table_of(samples) -> ConstantTable:
+    """Return the table of samples whose guesses are all wrong."""
+    table = ConstantTable()
+    for each in samples:
+        table.add(each)
+    return table
+
+
 def test_the_best_number_lies_in_most_tolerances():
     answers = [RightAnswer(value, 1.0) for value in (2.0, 6.0, 7.0, 8.0, 20.0)]
     assert best_value(answers) == 7.0
@@ -48,20 +55,20 @@ def test_a_sample_gets_what_is_best_in_other_clusters():
         *samples[:8],
         *(each.model_copy(update={"cluster": "large"}) for each in samples[8:]),
     ]
-    assert ConstantTable(samples).values(own) == {"count": 6.0}
+    assert table_of(samples).values(own) == {"count": 6.0}
 
 
 @pytest.mark.parametrize("clusters", [FEWEST_CLUSTERS - 1, FEWEST_CLUSTERS])
 def test_too_few_clusters_give_no_constant(clusters: int):
     samples = samples_of([count(6)] * 20, clusters=clusters)
     is_enough = clusters >= FEWEST_CLUSTERS
-    assert ConstantTable(samples).values(samples[0]) == ({"count": 6.0} if is_enough else {})
+    assert table_of(samples).values(samples[0]) == ({"count": 6.0} if is_enough else {})
 
 
 def test_a_small_template_takes_the_answers_of_its_task_type():
     large = samples_of([count(6)] * 8)
     small = samples_of([count(50)], template="other")
-    table = ConstantTable([*large, *small])
+    table = table_of([*large, *small])
     assert table.values(small[0]) == {"count": 6.0}
 
 
@@ -69,25 +76,36 @@ def test_labels_are_given_only_where_the_form_offers_them_and_files_by_their_pla
     label = [ExactSlot(name="fruit", label="fruit", value="pears", choices=FRUIT)] * 8
     other = ExactSlot(name="fruit", label="fruit", value="plums", choices=("apples", "plums"))
     samples = samples_of([*label, other])
-    table = ConstantTable(samples)
+    table = table_of(samples)
     assert table.values(samples[0]) == {"fruit": "pears"}
     assert table.values(samples[-1]) == {}
     files = [
         FileSlot(name="photo", label="photo", value=f"b{n}.jpg", choices=(f"b{n}.jpg", f"a{n}.jpg"))
         for n in range(8)
     ]
-    assert ConstantTable(samples_of(files)).values(samples_of(files)[3]) == {"photo": "b3.jpg"}
+    assert table_of(samples_of(files)).values(samples_of(files)[3]) == {"photo": "b3.jpg"}
 
 
 def test_as_many_yes_as_no_give_a_constant_of_about_half():
     """Chosen on all questions but one, the constant would always be wrong."""
     slots = [BooleanSlot(name="ripe", label="ripe", value=n % 2 == 0) for n in range(80)]
     samples = samples_of(slots)
-    table = ConstantTable(samples)
+    table = table_of(samples)
     right = [
         table.values(each)["ripe"] == slot.value for each, slot in zip(samples, slots, strict=True)
     ]
     assert 0.35 <= sum(right) / len(right) <= 0.5
+
+
+def test_a_guess_that_is_right_as_often_as_the_best_constant_stays():
+    slots = [BooleanSlot(name="ripe", label="ripe", value=n % 4 > 0) for n in range(16)]
+    samples = samples_of(slots)
+    guess = GuessPoints([(slots[0], 1.0)], 1.0)
+    table = ConstantTable()
+    for each in samples:
+        table.add(each, guess)
+    assert table.values(samples[0]) == {}
+    assert table_of(samples).values(samples[0]) == {"ripe": True}
 
 
 def record_of(sample) -> Record:
@@ -110,16 +128,3 @@ def test_a_run_with_few_places_has_the_floor_of_guesses_alone():
     summary = tallied([record_of(each) for each in samples]).summary().modes["end-to-end"]
     assert summary.floor == "guess"
     assert "constant" not in summary.metrics
-
-
-def test_a_question_that_a_constant_answers_is_named_with_what_would_help():
-    values = [3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5]
-    (easy,) = easy_answers(samples_of([count(value, 3.0) for value in values]), lambda *_: None)
-    assert easy.share > 0.5
-    assert easy.tolerance == telling_tolerance(values) == 0.6
-    told_apart = samples_of([count(value, 0.6) for value in values])
-    assert easy_answers(told_apart, lambda *_: None) == []
-    half = samples_of([count(value, 1.5) for value in values])
-    assert easy_answers(half, lambda *_: 0.9) == []
-    (near_ceiling,) = easy_answers(half, lambda *_: 0.55)
-    assert (near_ceiling.share, near_ceiling.ceiling) == (0.5, pytest.approx(0.55))

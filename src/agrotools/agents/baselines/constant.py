@@ -22,6 +22,8 @@ class ConstantPolicy(GuessPolicy):
         self._constants = constants
 
     def values(self, view: SampleView) -> Mapping[str, JsonValue]:
-        """Return the answer to a prompt by slot name; text that nobody scores without a judge completes the form."""
+        """Return the answer to a prompt by slot name."""
+        # A form without a line for open text is incomplete, and its constants would count for nothing.
         texts = {slot.name: slot.label for slot in asked_slots(self.slots) if slot.free_text}
-        return {**texts, **super().values(view), **self._constants}
+        guesses = super().values(view)
+        return {**texts, **guesses, **self._constants} if self._constants else guesses
