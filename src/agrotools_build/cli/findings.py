@@ -26,9 +26,9 @@ def print_findings(folder: Path, findings: Sequence[Finding], *, brief: bool = F
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        typer.echo(
-            f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}"
-        )
+        # A constant is about all questions of its kind, not about the sample that the finding stands at.
+        n_samples = "" if check == CONSTANT else f", {count_text(flagged[key], 'sample')}"
+        typer.echo(f"  {severity}: {check}{n_samples}: {CHECKS.get(check, '')}")
         if brief and check != CONSTANT:
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][
