@@ -138,7 +138,7 @@ def _import_all(scratch: Path) -> None:
     assert openai_compatible
     Command(
         scratch / "warm",
-        ["eval", str(scratch / "sums"), "-m", "baseline:prior", "--mode", "no-tool"],
+        ["eval", str(scratch / "sums"), "-m", "baseline:constant", "--mode", "no-tool"],
     ).run()
 
 

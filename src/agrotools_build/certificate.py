@@ -16,10 +16,10 @@ from statistics import fmean, variance
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from agrotools.agents.baselines.constant import ConstantPolicy
 from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.planted import Planted, PlantedPolicy
-from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy
 from agrotools.agents.llm import FORM_REQUESTS
 from agrotools.agents.modes import Policy, run_end_to_end
@@ -27,6 +27,7 @@ from agrotools.calling.services import run_now
 from agrotools.core import Sample, SampleView, ToolCall, ToolOutcome
 from agrotools.core.form_item import FormItem
 from agrotools.loading.pack import read_pack
+from agrotools.scoring.constants import ConstantTable
 from agrotools.text.form_values import UNKNOWN
 from agrotools_build import env
 from agrotools_build.certificate_reward import (
@@ -205,14 +206,14 @@ def _baselines(both: Sequence[env.Question]) -> Iterator[Line]:
         oracle,
         f">= {_ORACLE}",
     )
-    prior = PriorTable(env.published().samples)
+    constants = ConstantTable.of(env.published().samples)
     guessed = _rewards(both, GuessPolicy)
-    usual = _rewards(both, lambda sample: ImmediatePolicy(sample, prior.answer))
-    of_floor = max(guessed, usual, key=fmean)
+    constant = _rewards(both, lambda sample: ConstantPolicy(sample, constants.values(sample)))
+    of_floor = max(guessed, constant, key=fmean)
     floor = fmean(of_floor)
     yield Line(
         "semantic.floor_gap",
-        "floor: a guess, or what is usual",
+        "floor: a guess, or the best constant",
         floor <= _HIGHEST_FLOOR,
         floor,
         f"<= {_HIGHEST_FLOOR}",

@@ -46,6 +46,7 @@ from agrotools.core.files import write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.loading import load_folder
+from agrotools.loading.easy import easy_answers
 from agrotools.loading.leaks import named_means, revealed_answer
 from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number
@@ -248,12 +249,15 @@ def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, 
                     yield first, int(second), alike
 
 
+CONSTANT = "constant_answer"
+"""Check whose findings are about all questions of a template; each stands at the first of them."""
 CHECKS = {
     "near_duplicate": "pictures of two unrelated samples are nearly the same",
     "not_implicit": "the question names a tool, an argument or a step",
     "answer_in_query": "the question says its answer",
     "answer_in_note": "the description of a file gives away the answer",
     "order_not_unique": "another sequence of tools gives the answer too",
+    CONSTANT: "the same answer to all questions of a kind is right too often",
 }
 """Descriptions of the checks."""
 
@@ -270,6 +274,11 @@ def check_quality(folder: Path, progress: Progress = no_progress) -> list[Findin
     for each, fault in ((sample, fault) for sample in samples for fault in order_faults(sample)):
         findings.append(
             Finding(id=each.id, check="order_not_unique", severity="warning", message=fault)
+        )
+    for easy in easy_answers(samples):
+        message = easy.sentence()
+        findings.append(
+            Finding(id=easy.example, check=CONSTANT, severity="warning", message=message)
         )
     order = {sample.id: position for position, sample in enumerate(samples)}
     findings.sort(key=lambda finding: order[finding.id])

@@ -9,7 +9,6 @@ from collections import Counter
 
 import pytest
 
-from agrotools.agents.baselines.prior import PriorTable
 from agrotools.calling import get_tool
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
@@ -18,6 +17,7 @@ from agrotools.loading import Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
 from agrotools.loading.pack import Pack, read_pack
 from agrotools.loading.validate import validate_folder
+from agrotools.scoring.constants import ConstantTable
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
 from agrotools_benchmarks.embedded import load as embedded
@@ -296,13 +296,12 @@ def test_answers_that_are_usual_for_a_template_are_seldom_right():
         sample.model_copy(update={"cluster": _scene(pack, sample.files[0])})
         for sample in pack.samples
     ]
-    table = PriorTable(samples)
+    table = ConstantTable()
+    for sample in samples:
+        table.add(sample)
     scores = []
     for sample in samples:
-        values = {slot.name: table.guess(sample, slot) for slot in sample.answer}
-        answer = format_answer(
-            sample.answer, {name: value for name, value in values.items() if value is not None}
-        )
+        answer = format_answer(sample.answer, table.values(sample))
         said = [slot for slot in sample.answer if slot.type != "plot"]
         right = [slot.weight * score_slot(slot, sample.answer, answer).value for slot in said]
         scores.append(sum(right) / sum(slot.weight for slot in sample.answer))

@@ -361,11 +361,13 @@ def _with_references(scores: RunScores, evaluated: Evaluated) -> RunScores:
 
 def _references(scores: RunScores, evaluated: Evaluated, mode: "Mode | None") -> "References":
     """Return floor, planner and ceiling of the first model in ``mode``."""
-    from agrotools.runner.ladder import references_of
+    from agrotools.runner.ladder import headline_mode, references_of, with_constant
 
-    run = scores.runs[scores.first_model_in(mode)]
+    at = scores.first_model_in(mode)
+    run, scored = scores.runs[at], scores.scored[at]
     data_root = evaluated.config.benchmark.data_root
-    return references_of(run, evaluated.benchmark, data_root, terminal_progress(), mode)
+    references = references_of(run, evaluated.benchmark, data_root, terminal_progress(), mode)
+    return with_constant(references, scored, mode or headline_mode((*scored.summary.modes,)))
 
 
 def _write_page(

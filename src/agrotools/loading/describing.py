@@ -10,14 +10,22 @@ from typing import Any
 import orjson
 
 from agrotools.core import FAMILIES, FrozenModel, Sample, UsageError
+from agrotools.core.lazy import np
 from agrotools.formats.benchmark import Benchmark
+from agrotools.loading.easy import easy_answers
 from agrotools.packages import packaged_file
 from agrotools.plugin.installed import plugins
+from agrotools.scoring.constants import ConstantScores
+from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, counts_in_guess
 from agrotools.scoring.open_text import count_words
+from agrotools.scoring.slots import guess_points
 from agrotools.scoring.statistics import MIN_CLUSTERS, planned_detectable
+from agrotools.scoring.unit_estimates import shown_mean
 
 Counts = dict[str, int]
 
+MOST_SAMPLES = 5000
+"""Most samples of which floors are computed, so that a description comes within seconds."""
 _PAIRED_CORRELATION = 0.3
 """Correlation of the scores of two runs on the same samples for which a detectable difference is given."""
 
@@ -65,6 +73,12 @@ class Description(FrozenModel):
     """
     reviewed: Counts = {}
     """Number of questions that people and models have reviewed (decisions in ``NAME.review.jsonl`` beside the pack)."""
+    floors: dict[str, float] = {}
+    """Score of each floor, ``guess`` and ``constant``, in [0, 1]; without constants if there are too few clusters."""
+    floor: str = ""
+    """The floor that runs print: the higher one; empty without any."""
+    easy: tuple[str, ...] = ()
+    """Kinds of answers that a constant meets too often, and what would help."""
     notes: tuple[str, ...] = ()
 
 
@@ -169,6 +183,8 @@ def describe(benchmark: Benchmark) -> Description:
         groups[group][value] = count
     notes = benchmark.header.metadata.get("notes")
     n_clusters = len(counts["clusters"])
+    floors = _floors(benchmark.samples) if questions <= MOST_SAMPLES else {}
+    easy = easy_answers(benchmark.samples) if questions <= MOST_SAMPLES else []
     detectable: dict[str, float] = {}
     if n_clusters >= MIN_CLUSTERS:
         for plan, correlation in (("independent", 0.0), ("paired", _PAIRED_CORRELATION)):
@@ -189,9 +205,43 @@ def describe(benchmark: Benchmark) -> Description:
         words_per_question=lengths,
         detectable=detectable,
         reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
+        floors=floors,
+        floor=max(floors, key=lambda name: floors[name], default=""),
+        easy=tuple(each.sentence() for each in easy),
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: _in_order(counts[name]) for name in _COUNTED},
     )
+
+
+def _floors(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return the Final Answer Score of each floor by name; empty if no answer counts in it."""
+    scores = ConstantScores()
+    weights: list[float] = []
+    of_guess: list[float] = []
+    refuses: dict[str, bool] = {}
+    unanswerable: list[Sample] = []
+    for sample in samples:
+        if not sample.answerable:
+            unanswerable.append(sample)
+        if any(map(counts_in_guess, sample.answer)):
+            guess = guess_points(sample)
+            refuses[sample.id] = guess.refuses
+            if sample.answerable:
+                scores.add(len(weights), sample, guess)
+                weights.append(sample.weight)
+                of_guess.append(guess.score)
+    of_constants = scores.by_sample()
+    constants = [of_constants.get(at, 0.0) for at in range(len(weights))]
+    # A refusal counts beside that of the twin, and both floors refuse the same questions.
+    pairs = [each for each in unanswerable if each.twin in refuses]
+    of_pairs = [float(refuses[each.id]) - float(refuses[str(each.twin)]) for each in pairs]
+    weights += [each.weight for each in pairs]
+    if not weights:
+        return {}
+    floors = {GUESS_METRIC: shown_mean(np.array(of_guess + of_pairs), np.array(weights))}
+    if of_constants:
+        floors[CONSTANT_METRIC] = shown_mean(np.array(constants + of_pairs), np.array(weights))
+    return floors
 
 
 def _reviewed(benchmark: Benchmark) -> Counts:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from agrotools.loading.describing import Description
 from agrotools.report.layout import (
+    NO_CONSTANT,
     Paragraph,
     Part,
     ReportTable,
@@ -12,9 +13,12 @@ from agrotools.report.layout import (
     percent,
     whole_points,
 )
+from agrotools.scoring.metrics import CONSTANT_METRIC
 
 _MOST = 15
 """Largest number of rows of a table of counts; the last row sums up all others."""
+_MOST_WARNINGS = 5
+"""Most warnings of easy answers that are shown."""
 _TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
@@ -25,9 +29,20 @@ def description_tables(described: Description) -> list[Part]:
     return [
         Paragraph(f"{described.name}, {version}", "bold"),
         *paragraph([*about, *(f"note: {note}" for note in described.notes)]),
+        *paragraph(_warnings(described), "yellow"),
         _facts(described),
         *(_table(title, counts) for title, counts in _sections(described) if counts),
     ]
+
+
+def _warnings(described: Description) -> list[str]:
+    """Return the answers that a constant meets too often, the easiest first, and that there is no such floor."""
+    lines = [f"warning: {text}" for text in described.easy[:_MOST_WARNINGS]]
+    if len(described.easy) > _MOST_WARNINGS:
+        lines.append(f"{len(described.easy) - _MOST_WARNINGS} more warnings: --json")
+    if described.floor and CONSTANT_METRIC not in described.floors:
+        lines.append(NO_CONSTANT)
+    return lines
 
 
 def _facts(described: Description) -> ReportTable:
@@ -47,6 +62,10 @@ def _facts(described: Description) -> ReportTable:
         # Runs are compared on the same samples: the figure without pairing is only in the JSON.
         paired = whole_points(described.detectable["paired"])
         facts["points by which two runs near 50 must differ for compare to show it"] = paired
+    if described.floor:
+        shown = [described.floor, *(name for name in described.floors if name != described.floor)]
+        scores = ", ".join(f"{name} {percent(described.floors[name])}" for name in shown)
+        facts["floor: FAS without looking at the pictures"] = scores
     facts |= {
         f"reviewed by {reviewers}": f"{count:,}" for reviewers, count in described.reviewed.items()
     }

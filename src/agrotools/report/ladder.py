@@ -8,7 +8,16 @@ from rich.text import Text
 from agrotools.core import Mode
 from agrotools.report.layout import on_scale, run_names, shortened
 from agrotools.report.settings import Measure
-from agrotools.runner.ladder import CEILING, COLOURS, FLOOR, PLANNER, References, role_of
+from agrotools.runner.ladder import (
+    CEILING,
+    COLOURS,
+    CONSTANT,
+    GUESS,
+    PLANNER,
+    References,
+    role_of,
+    roles_of,
+)
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.attribution import Attribution
@@ -26,7 +35,8 @@ _STYLES = {"floor": "red", "colours": "red", "ceiling": "green", "model": "bold 
 _SHOWN_ROLES = {"colours": "floor", "planner": "example"}
 """Roles that are shown by another word: ``colours`` is a second floor."""
 _DOES = {
-    FLOOR: "question only",
+    GUESS: "question only",
+    CONSTANT: "best value",
     COLOURS: "mean colours",
     PLANNER: "copies steps",
     CEILING: "right calls",
@@ -134,6 +144,8 @@ def _runs_by_role(
         is_needed = not (has_model and role == "planner")
         if is_needed and (name, role) not in known:
             runs.append((role, name, run))
+    roles = roles_of([run.summary for _, _, run in runs], mode)
+    runs = [(role, name, run) for role, (_, name, run) in zip(roles, runs, strict=True)]
     return sorted(runs, key=lambda run: _ORDER.index(run[0] if run[0] in _ORDER else "model"))
 
 

@@ -25,9 +25,9 @@ from agrotools.core import (
 from agrotools.core.record import is_ref, literal_value
 from agrotools.core.texts import count_text, number_text
 from agrotools.runner.manifest import conditions_label
-from agrotools.scoring.metrics import METRICS, OPEN_TEXT
+from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, METRICS, OPEN_TEXT
 from agrotools.scoring.statistics import Estimate, Interval
-from agrotools.scoring.summary import TABLE_MODE, Summary
+from agrotools.scoring.summary import TABLE_MODE, ModeSummary, Summary
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
@@ -474,6 +474,14 @@ def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
 
 DRAWN_NOTE = "drawn pictures: scores say nothing about real fields"
 PRIVILEGED_NOTE = "privileged: sees reference solutions; a yardstick, not a result."
+NO_CONSTANT = "No constant floor: too few places."
+
+
+def lacks_constant(part: ModeSummary) -> bool:
+    """Return True if a mode has the floor of guesses, but no constants: all kinds of answers have too few clusters."""
+    return GUESS_METRIC in part.metrics and CONSTANT_METRIC not in part.metrics
+
+
 UNSEALED_NOTE = (
     "unsealed: this agent was not isolated and could have read the answers (agrotools docs agents)."
 )

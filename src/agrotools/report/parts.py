@@ -35,7 +35,7 @@ from agrotools.scoring.attribution import (
     part_label,
 )
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.metrics import METRICS
+from agrotools.scoring.metrics import FAS, FAS_FLOORS, METRICS
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import (
     Amount,
@@ -106,6 +106,8 @@ class _Measure(NamedTuple):
     column: TableColumn
     title: str
     of: Callable[[Summary], Metric | SecondsByPart | None]
+    beside: Sequence[tuple[TableColumn, Metric]] = ()
+    """Columns behind those of the runs, which are the same for every run."""
 
 
 def _part_tables(
@@ -116,7 +118,9 @@ def _part_tables(
 ) -> list[ReportTable]:
     """Return one table of all measures of one run, or a table of each measure with the runs as columns."""
     if len(summaries) == 1:
-        columns = [(each.column, each.of(summaries[0])) for each in measures]
+        columns: list[tuple[TableColumn, Metric | SecondsByPart | None]] = []
+        for each in measures:
+            columns += [(each.column, each.of(summaries[0])), *each.beside]
         tables = [_part_table(title, columns, cell)]
     else:
         runs = [TableColumn((name,), "run") for name in short_names(summaries)]
@@ -124,7 +128,8 @@ def _part_tables(
         for each in measures:
             if each.title:
                 figures = [each.of(summary) for summary in summaries]
-                tables.append(_part_table(each.title, [*zip(runs, figures, strict=True)], cell))
+                columns = [*zip(runs, figures, strict=True), *each.beside]
+                tables.append(_part_table(each.title, columns, cell))
     return [table for table in tables if table is not None]
 
 
@@ -162,15 +167,55 @@ def part_tables(summaries: Sequence[Summary]) -> list[ReportTable]:
     of_plugins = [
         column for plugin in used_plugins(summaries) for column in reporting_of(plugin).parts
     ]
-    measures = [
-        _Measure(
-            TableColumn((each.heading,), group=each.mode),
-            each.title and f"{each.title}, {_BY_PART}",
-            partial(_metric, mode=each.mode, metric=each.metric),
-        )
-        for each in [*_PARTS, *of_plugins]
-    ]
+    measures: list[_Measure] = []
+    for each in [*_PARTS, *of_plugins]:
+        column = TableColumn((each.heading,), group=each.mode)
+        title = each.title and f"{each.title}, {_BY_PART}"
+        of = partial(_metric, mode=each.mode, metric=each.metric)
+        floors = [*_floors(each.mode, summaries)] if each.metric == FAS else []
+        measures.append(_Measure(column, title, of, floors))
     return _part_tables(f"B{_BY_PART[1:]}", measures, summaries, _part_cell)
+
+
+def _floors(mode: Mode, summaries: Sequence[Summary]) -> Iterator[tuple[TableColumn, Metric]]:
+    """Yield the floor of the first run by part, and the other floor where it is higher."""
+    parts = [summary.modes[mode] for summary in summaries if mode in summary.modes]
+    part = next((part for part in parts if part.floor and part.headline), None)
+    if part is None:
+        return
+    yield TableColumn((METRICS[part.floor].label, "floor"), group=mode), part.metrics[part.floor]
+    for name in FAS_FLOORS:
+        higher = higher_parts(part, name) if name != part.floor else None
+        if higher is not None:
+            yield TableColumn((METRICS[name].label, "if higher"), group=mode), higher
+
+
+def higher_parts(part: ModeSummary, other: str) -> Metric | None:
+    """Return another floor of a mode, only of the parts in which it is higher than the floor; None without any."""
+    metric, floor = part.metrics.get(other), part.metrics[part.floor]
+    if metric is None:
+        return None
+
+    def higher(
+        of_other: Mapping[str, Estimate], of_floor: Mapping[str, Estimate]
+    ) -> dict[str, Estimate]:
+        return {
+            name: estimate
+            for name, estimate in of_other.items()
+            if name in of_floor and estimate.value > of_floor[name].value
+        }
+
+    by_group = {
+        group: higher(values, floor.by_group.get(group, {}))
+        for group, values in metric.by_group.items()
+    }
+    parts = {
+        "by_family": higher(metric.by_family, floor.by_family),
+        "by_task_type": higher(metric.by_task_type, floor.by_task_type),
+        "by_answer_type": higher(metric.by_answer_type, floor.by_answer_type),
+        "by_group": {group: values for group, values in by_group.items() if values},
+    }
+    return metric.model_copy(update=parts) if any(parts.values()) else None
 
 
 def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:

@@ -27,9 +27,11 @@ from agrotools.report.ladder import (
     values_by_role,
 )
 from agrotools.report.layout import (
+    NO_CONSTANT,
     UNSEALED_NOTE,
     detectable_points,
     harmless,
+    lacks_constant,
     on_scale,
     open_text_notes,
     percent,
@@ -346,6 +348,8 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     estimates = [each for scored in shown.scored if (each := estimate_of(scored, measure, common))]
     if shown.summaries[0].quick and estimates:
         sentences.append(_quick_sentence(estimates, out_of))
+    if lacks_constant(shown.summaries[0].modes[measure[0].mode]):
+        sentences.append(NO_CONSTANT)
     return " ".join([*sentences, *_caveats(shown, ladder)])
 
 
@@ -447,18 +451,18 @@ def _place(
     if difference is None:
         return
     short = shortened_name(rung.name, 40)
-    guessed = floor.estimate.value
+    lowest = floor.estimate.value
     above = ceiling is not None and rung.estimate.value > ceiling
     if difference.p is None:
-        yield f"{short}: too few independent questions (under {MIN_CLUSTERS}) to say whether it beats guessing."
+        yield f"{short}: too few independent questions (under {MIN_CLUSTERS}) to say whether it beats the floor."
     elif difference.p >= 1 - LEVEL:
-        yield f"{short}: no difference from guessing shown on {count_text(difference.n, 'question')}."
+        yield f"{short}: no difference from the floor shown on {count_text(difference.n, 'question')}."
     elif difference.value < 0:
         lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
-        yield f"{short} is below guessing by {lost} points."
-    elif ceiling is not None and ceiling > guessed and not above:
-        share = (rung.estimate.value - guessed) / (ceiling - guessed)
-        yield f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
+        yield f"{short} is below the floor by {lost} points."
+    elif ceiling is not None and ceiling > lowest and not above:
+        share = (rung.estimate.value - lowest) / (ceiling - lowest)
+        yield f"{short} makes {100 * share:.0f} % of the way from floor to ceiling."
     if above:
         yield f"{short} is above the ceiling: other calls, or none, can score more than the reference calls."
 

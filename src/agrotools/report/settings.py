@@ -22,7 +22,7 @@ KNOWING = ("false_confidence", "false_refusal")
 HARMING = ("harmful_advice",)
 CALL_RATIO = "call_ratio"
 _BESIDE = {
-    "fas": (("guess", "guess"),),
+    "fas": (("guess", "guess"), ("constant", "constant")),
     "tool_acc": (("strict", "tool_acc_strict"), ("guess", "tool_acc_guess")),
     "arg_acc": (("strict", "arg_acc_strict"), ("guess", "arg_acc_guess")),
     "summ_acc": (("truth", "summ_acc_truth"),),

@@ -12,6 +12,7 @@ from agrotools.report.layout import (
     DASH,
     DRAWN_NOTE,
     FEW,
+    NO_CONSTANT,
     PRIVILEGED_NOTE,
     UNSEALED_NOTE,
     Notes,
@@ -24,6 +25,7 @@ from agrotools.report.layout import (
     detectable_points,
     difference_cell,
     interval_text,
+    lacks_constant,
     name_cell,
     new_table,
     of_runs,
@@ -51,7 +53,14 @@ from agrotools.report.settings import (
     used_plugins,
     variants_of,
 )
-from agrotools.scoring.metrics import FAS, FAS_TEXT, METRICS, OPEN_TEXT_FLOOR, PREDICTIONS
+from agrotools.scoring.metrics import (
+    FAS,
+    FAS_FLOORS,
+    FAS_TEXT,
+    METRICS,
+    OPEN_TEXT_FLOOR,
+    PREDICTIONS,
+)
 from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 from agrotools.scoring.summary import Metric, ModeSummary, Summary, shown_gains
 
@@ -310,7 +319,9 @@ def _shown_variants(metric: str, setting: Setting, summary: Summary) -> list[tup
     metrics, part = setting.of(summary), summary.modes.get(setting.mode)
     if not metrics or part is None or not part.headline:
         return []
-    return [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
+    others = {*FAS_FLOORS} - {part.floor}  # of two floors, the higher one is the floor
+    variants = [each for each in variants_of(metric) if each[1] not in others]
+    return [(word, variant) for word, variant in variants if variant in metrics]
 
 
 def metric_cell(
@@ -484,6 +495,8 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         "screen."
     ]
     lines += open_text_notes(summaries)
+    if any(lacks_constant(part) for each in summaries for part in each.modes.values()):
+        lines.append(NO_CONSTANT)
     without_tools = (s for s in summaries if "no-tool" in s.modes and not judge_alone_scores(s))
     excluded = (s.no_tool_part.n_excluded for s in without_tools if s.no_tool_part)
     left_out = max(excluded, default=0)

@@ -20,7 +20,7 @@ from agrotools.runner.plan import EVERY_TOOL, RECORDED
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
-FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
+FIRST_RUN_WITHOUT_TOOLS = ("baseline:constant", "baseline:random")
 """Default models for questions without reference calls."""
 
 

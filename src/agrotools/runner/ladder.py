@@ -1,5 +1,8 @@
 """Floor and ceiling of a run: baselines on the same samples, to place the score of a model between them.
 
+The floor is ``guess`` or ``constant``, whichever is higher in all. The scores of constants are in the summary of the
+run itself (:mod:`agrotools.scoring.constants`), so that ``constant`` is never run for this.
+
 The ceiling is only of samples whose answer follows from the reference calls (:attr:`Sample.derivable`).
 
 A finished run of the same baseline beside the run is used if it has the same samples, tools and back-ends. Otherwise
@@ -34,11 +37,18 @@ from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
+from agrotools.scoring.metrics import CONSTANT_METRIC, FAS
 from agrotools.scoring.summary import Summary
 
-FLOOR, COLOURS = "baseline:guess", "baseline:colours"
+GUESS, CONSTANT, COLOURS = "baseline:guess", "baseline:constant", "baseline:colours"
 PLANNER, CEILING = "baseline:planner", "baseline:oracle"
-_ROLES = {FLOOR: "floor", COLOURS: "colours", PLANNER: "planner", CEILING: "ceiling"}
+_ROLES = {
+    GUESS: "floor",
+    CONSTANT: "floor",
+    COLOURS: "colours",
+    PLANNER: "planner",
+    CEILING: "ceiling",
+}
 MOST_SAMPLES = 5000
 """Most samples on which floor and ceiling are computed, so that the screen comes within seconds."""
 _SAME = ("scoring", "benchmark_hash", "degrade", "faults", "backends", "tool_data", "toolset_hash")
@@ -59,6 +69,40 @@ def role_of(summary: Summary, mode: Mode) -> str:
     if summary.model in _ROLES and not (summary.model == CEILING and part and part.n_underivable):
         return _ROLES[summary.model]
     return "baseline" if summary.model.startswith("baseline:") else "model"
+
+
+def roles_of(summaries: Sequence[Summary], mode: Mode) -> list[str]:
+    """Return the roles of runs that are shown together: of several floors, the highest is the floor."""
+    roles = [role_of(summary, mode) for summary in summaries]
+    scores = {at: _fas(summaries[at], mode) for at, role in enumerate(roles) if role == "floor"}
+    for at in scores:
+        if scores[at] < max(scores.values()):
+            roles[at] = "baseline"
+    return roles
+
+
+def _fas(summary: Summary, mode: Mode) -> float:
+    metric = summary.modes[mode].metrics.get(FAS) if mode in summary.modes else None
+    return metric.overall.value if metric else 0.0
+
+
+def with_constant(references: References, run: Rescored, mode: Mode) -> References:
+    """Return references with the scores of constants on the samples of a run, if these are its floor."""
+    part = run.summary.modes.get(mode)
+    if part is None or part.floor != CONSTANT_METRIC:
+        return references
+    metrics = {FAS: part.metrics[CONSTANT_METRIC]}
+    summary = Summary(
+        model=CONSTANT,
+        benchmark=run.summary.benchmark,
+        benchmark_options=run.summary.benchmark_options,
+        synthetic=run.summary.synthetic,
+        scoring=run.summary.scoring,
+        modes={mode: part.model_copy(update={"metrics": metrics, "lost": None})},
+    )
+    constant = Rescored(summary, tally=run.tally.of_constants() if run.tally else None)
+    others = {name: each for name, each in references.scored.items() if name != GUESS}
+    return replace(references, scored={**others, CONSTANT: constant})
 
 
 def headline_mode(modes: tuple[Mode, ...]) -> Mode:
@@ -126,6 +170,8 @@ def _read_finished_references(
     """Return the scores of the baselines that have a finished run of their own beside ``run``, by name."""
     scored: dict[str, Rescored] = {}
     for name, role in _ROLES.items():
+        if name == CONSTANT:
+            continue  # its scores are in the summary
         beside = _beside(run, manifest, name, mode, index)
         if beside is not None and role_of(beside.summary, mode) == role:
             scored[name] = beside
@@ -146,7 +192,7 @@ def _names_to_run(
     """
     if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
         return []
-    wanted = [FLOOR]
+    wanted = [GUESS]
     if mode == "end-to-end" and can_refuse:
         wanted.append(COLOURS)
     if mode != "no-tool":

@@ -372,8 +372,8 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             return _perfect_tools(spelled, samples)
         case "planner":
             return _planner(spelled, samples)
-        case "prior":
-            return _prior(spelled, samples)
+        case "constant":
+            return _constant(spelled, samples)
         case "guess":
             return unprivileged(lambda sample, _mode, _epoch: GuessPolicy(sample))
         case "colours":
@@ -460,11 +460,17 @@ def _planner(spelled: str, samples: Sequence[Sample]) -> PolicySource:
     )
 
 
-def _prior(spelled: str, samples: Sequence[Sample]) -> PolicySource:
-    from agrotools.agents.baselines.prior import PriorTable
+def _constant(spelled: str, samples: Sequence[Sample]) -> PolicySource:
+    from agrotools.agents.baselines.constant import ConstantPolicy
+    from agrotools.scoring.constants import ConstantTable
 
-    table = PriorTable(samples)
-    return PolicySource(spelled, privileged=True, modes=MODES, make=_answering(table.answer))
+    table = ConstantTable.of(samples)
+    return PolicySource(
+        spelled,
+        privileged=True,
+        modes=MODES,
+        make=lambda sample, _mode, _epoch: ConstantPolicy(sample, table.values(sample)),
+    )
 
 
 def _asks_for_texts_without_tools(samples: Sequence[Sample]) -> bool:

@@ -7,17 +7,21 @@ of the mode (:mod:`agrotools.scoring.record_tally`).
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.lazy import BoolArray, IntArray, np
 from agrotools.core.texts import count_text
 from agrotools.scoring.attribution import Attribution
+from agrotools.scoring.constants import ConstantScores
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.event_counts import missing_of, no_form_lines, warnings_of
 from agrotools.scoring.lost_points import LostPoints, LostScore
 from agrotools.scoring.metrics import (
+    CONSTANT_METRIC,
     FAS,
+    FAS_FLOORS,
     FLOOR_METRICS,
     GUESS_METRIC,
     METRICS,
@@ -28,7 +32,7 @@ from agrotools.scoring.metrics import (
 )
 from agrotools.scoring.record_tally import RecordTally, changed_text
 from agrotools.scoring.score_table import ScoreTable, ScoreUnits
-from agrotools.scoring.slots import NO_TWIN, outcome_scores
+from agrotools.scoring.slots import NO_TWIN, guess_points, outcome_scores
 from agrotools.scoring.statistics import (
     Estimate,
     Repeats,
@@ -72,6 +76,11 @@ class RunAggregator:
         """Checksum of the question and the right answer of each sample, if lost points are counted."""
         self.notes: list[str] = []
         """Notes on records that were left out; they become warnings of the summary."""
+        self._constants = ConstantScores()
+        self._constant_scores: Mapping[int, float] | None = None
+        """Scores of the constant answers by number of the sample; None until all records are there."""
+        self._scores_constants = False
+        """True if the Final Answer Score is that of the constant answers (:meth:`of_constants`)."""
 
     # --- adding --------------------------------------------------------------------------------------------------
 
@@ -86,6 +95,7 @@ class RunAggregator:
         if is_invalid(record):
             return
         self._add_scores(record, sample, own_rows)
+        self._add_constants(record, sample, own_rows)
         self._add_scores_of_pair(record, sample, own_rows)
         self._add_lost(record, rows)
 
@@ -93,6 +103,13 @@ class RunAggregator:
         for row in rows:
             if _is_averaged(row.metric, record.mode):
                 self.table.add_score(record.mode, row.metric, sample, row.value, row.step)
+
+    def _add_constants(self, record: Record, sample: int, rows: Sequence[Score]) -> None:
+        """Add the right answers of a sample that has the floor of a guess, once for all its records."""
+        has_guess = any(row.metric == GUESS_METRIC for row in rows)
+        if has_guess and sample not in self._constants:
+            self._constants.add(sample, record.sample, guess_points(record.sample))
+            self._constant_scores = None
 
     def _add_scores_of_pair(self, record: Record, sample: int, rows: Sequence[Score]) -> None:
         """Add the scores of an unanswerable sample, once the record of its twin is there, too."""
@@ -128,9 +145,36 @@ class RunAggregator:
         """Return the units of a metric that have a value; None if there are none, or the mode lacks the metric."""
         if metric not in self.metrics(mode):
             return None
-        units = self.table.units(mode, metric)
+        units = self._units(mode, metric)
         valued = units.where(units.valued)
         return valued if len(valued.values) else None
+
+    def _units(self, mode: Mode, metric: str) -> ScoreUnits:
+        """Return the units of a metric in a mode; the constant answers have no rows, but depend on all samples."""
+        if metric == CONSTANT_METRIC or (metric == FAS and self._scores_constants):
+            return self._units_of_constants(mode)
+        return self.table.units(mode, metric)
+
+    def _units_of_constants(self, mode: Mode) -> ScoreUnits:
+        """Return the units of guesses with the scores of constants: those that are refused score as the guess does."""
+        if self._constant_scores is None:
+            self._constant_scores = self._constants.by_sample()
+        scores = self._constant_scores
+        units = self.table.units(mode, GUESS_METRIC)
+        if not scores:
+            return units.where(np.zeros(len(units.values), np.bool_))
+        guesses: list[float] = units.values.tolist()
+        samples: list[int] = units.samples.tolist()
+        pairs = zip(samples, guesses, strict=True)
+        values = np.array([scores.get(sample, guess) for sample, guess in pairs], np.float64)
+        values[~units.valued] = np.nan
+        return units._replace(values=values, low=values, high=values)
+
+    def of_constants(self) -> "RunAggregator":
+        """Return the same records with the scores of the constant answers in place of the Final Answer Score."""
+        constants = copy(self)
+        constants._scores_constants = True
+        return constants
 
     def pair_by_tools(self, metric: str) -> PairedUnits | None:
         """Return the units with a value in end-to-end and in no-tool, in this order; None if there are none."""
@@ -211,6 +255,7 @@ class RunAggregator:
     def _mode_summary(self, mode: Mode, allow_invalid: bool) -> ModeSummary:
         tally = self.modes[mode]
         samples = self.table.samples(mode).samples
+        metrics = self._means(mode)
         return ModeSummary(
             n_records=tally.n_records,
             n_samples=len(samples),
@@ -223,7 +268,8 @@ class RunAggregator:
             withheld=tally.withheld,
             no_form=tally.no_form,
             unread=tally.unread.summary,
-            metrics=self._means(mode),
+            metrics=metrics,
+            floor=floor_of(metrics),
             lost=self._attribution(mode),
             without_open_text=len(tally.without_open_text),
             counts=tally.counts,
@@ -251,7 +297,7 @@ class RunAggregator:
         """Return the means of the metrics of a mode that have a value."""
         means: dict[str, Metric] = {}
         for name in self.metrics(mode):
-            metric = metric_of(self.table.units(mode, name), self.table)
+            metric = metric_of(self._units(mode, name), self.table)
             if metric is not None:
                 means[name] = metric
         return means
@@ -295,7 +341,7 @@ class RunAggregator:
         means: dict[str, Metric] = {}
         gains: dict[str, Metric] = {}
         for name in self.metrics("end-to-end"):
-            with_tools = self._eligible_units(self.table.units("end-to-end", name))
+            with_tools = self._eligible_units(self._units("end-to-end", name))
             metric = metric_of(with_tools, self.table)
             if metric is not None:
                 means[name] = metric
@@ -308,6 +354,12 @@ class RunAggregator:
         return NoToolPart(
             n_excluded=0 if all_ran else int(ineligible.sum()), metrics=means, gain=gains
         )
+
+
+def floor_of(metrics: Mapping[str, Metric]) -> str:
+    """Return the floor of the Final Answer Score: the one that is higher in all; empty without one."""
+    known = [name for name in FAS_FLOORS if name in metrics]
+    return max(known, key=lambda name: metrics[name].overall.value, default="")
 
 
 def _own_rows(record: Record, rows: Sequence[Score]) -> Sequence[Score]:

@@ -1,11 +1,13 @@
-"""The floor of scores: what an answer is worth that comes from the prompt alone, without files and tools.
+"""The floors of scores: what an answer is worth that comes without files and tools.
 
-Scoring compares and counts, and does not guess. The baselines fill :data:`FLOORS`; the metrics of
-:data:`agrotools.scoring.metrics.FLOOR_METRICS` ask :func:`prompt_floor`.
+There are two: what the prompt alone suggests (``guess``), and the best constants (``constant``,
+:mod:`agrotools.scoring.constants`), with guesses where there is none. Scoring compares and counts, and does not guess.
+The baselines fill :data:`FLOORS`; the metrics of :data:`agrotools.scoring.metrics.FLOOR_METRICS` ask
+:func:`prompt_floor`.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from agrotools.core import PlotSpec, Sample, Slot, UsageError
 from agrotools.core.record import CallSequence
@@ -13,6 +15,20 @@ from agrotools.core.registry import Registry, imported
 
 PROMPT_FLOOR = "guess"
 """Name of the floor that sees the prompt and the answer form of a sample."""
+
+
+class GuessPoints(NamedTuple):
+    """What the guess from a prompt scores: the slots that count with their points, and the weight of all in FAS."""
+
+    slots: Sequence[tuple[Slot, float]]
+    weight: float
+    refuses: bool = False
+    """True if the guess is a refusal."""
+
+    @property
+    def score(self) -> float:
+        """Score of the sample."""
+        return sum(slot.weight * points for slot, points in self.slots) / self.weight
 
 
 class Floor(Protocol):

@@ -13,6 +13,8 @@ SLOT_METRIC = "slot"
 FAS = "fas"
 GUESS_METRIC = "guess"
 """FAS of the answer that the prompt alone suggests (:mod:`agrotools.scoring.floors`), for the same sample."""
+CONSTANT_METRIC = "constant"
+"""FAS of the best constant answers (:mod:`agrotools.scoring.constants`), for the same sample."""
 OPEN_TEXT = "ots"
 """Score of open text by judges. It counts in FAS where a judge graded the answer."""
 OPEN_TEXT_FLOOR = "ots_floor"
@@ -106,6 +108,12 @@ _ENGINE_METRICS = {
         "FAS of the answer that the prompt alone suggests, without the files",
         slots=counts_in_guess,
     ),
+    CONSTANT_METRIC: MetricInfo(
+        "Constant",
+        "FAS of the best constant answer of each template, chosen on the other clusters",
+        slots=counts_in_guess,
+        on_request=True,
+    ),
     FAS_TEXT: MetricInfo(
         "FAS text",
         "mean score of labels, yes/no, sets, files and numbers in the model's own words, before the form",
@@ -185,7 +193,9 @@ def scores_sample(metric: str) -> bool:
 _SAMPLE_METRICS = frozenset(name for name, info in _ENGINE_METRICS.items() if info.scores_sample)
 
 
-FLOOR_METRICS = (GUESS_METRIC, "tool_acc_guess", "arg_acc_guess")
+FAS_FLOORS = (GUESS_METRIC, CONSTANT_METRIC)
+"""Floors of the Final Answer Score. The one that is higher in all is the floor that is printed."""
+FLOOR_METRICS = (*FAS_FLOORS, "tool_acc_guess", "arg_acc_guess")
 """Metrics of policies that see no files, on the same samples; they are the same for every run."""
 CALL_STEP_METRICS = (
     "tool_acc",
@@ -193,7 +203,7 @@ CALL_STEP_METRICS = (
     "arg_acc",
     "arg_acc_strict",
     "ear",
-    *FLOOR_METRICS[1:],
+    *FLOOR_METRICS[len(FAS_FLOORS) :],
 )
 SUMMARY_METRICS = ("summ_acc", "summ_acc_truth")
 STEP_METRICS = ("st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)

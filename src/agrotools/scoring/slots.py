@@ -38,8 +38,9 @@ from agrotools.core.frozen_model import from_valid
 from agrotools.core.slot import asked_slots
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons, scoring_of
-from agrotools.scoring.floors import prompt_floor
+from agrotools.scoring.floors import GuessPoints, prompt_floor
 from agrotools.scoring.metrics import (
+    CONSTANT_METRIC,
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
     FAS,
@@ -112,7 +113,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         rows += knowing
     rows += harmful
     if GUESS_METRIC in of_metrics and sample.answerable:
-        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(sample), {})))
+        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_points(sample).score, {})))
     return rows
 
 
@@ -142,7 +143,14 @@ def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
     return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
 
 
-_SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
+_SCORED_APART = (
+    GUESS_METRIC,
+    CONSTANT_METRIC,
+    FALSE_CONFIDENCE,
+    FALSE_REFUSAL,
+    HARMFUL_ADVICE,
+    FAS_TEXT,
+)
 
 
 def weighted_mean(slots: Sequence[Slot], values: Sequence[float]) -> float:
@@ -227,14 +235,14 @@ def _reference_chart(slot: PlotSlot) -> PlotSpec:
 
 
 _MOST_GUESSES = 50_000
-_guesses: dict[bytes, float] = {}
-"""Scores of guesses by the hash of what they depend on (gold alone, or prompt and gold), because epochs and runs repeat
-a benchmark, and counts or yes and no repeat among its questions."""
+_guesses: dict[bytes, tuple[tuple[float, ...], bool]] = {}
+"""Points of guesses, and whether they refuse, by the hash of what they depend on (gold alone, or prompt and gold),
+because epochs and runs repeat a benchmark, and counts or yes and no repeat among its questions."""
 _GUESSED_FROM = {"query", "files", "answer", "answerable", "may_abstain"}
 
 
-def guess_score(sample: Sample) -> float:
-    """Return the score of the answer and the chart of the floor."""
+def guess_points(sample: Sample) -> GuessPoints:
+    """Return the points of the answer and the chart that the prompt suggests, by slot."""
     gold = b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in sample.answer])
     if sample.may_abstain or not prompt_floor().ignores_prompt(sample.answer):
         gold = sample.model_dump_json(include=_GUESSED_FROM).encode()
@@ -242,24 +250,28 @@ def guess_score(sample: Sample) -> float:
     if key not in _guesses:
         if len(_guesses) >= _MOST_GUESSES:
             _guesses.clear()
-        _guesses[key] = _score_of_guess(sample)
-    return _guesses[key]
+        _guesses[key] = _points_of_guess(sample)
+    points, refuses = _guesses[key]
+    slots = filter(counts_in_guess, sample.answer)
+    weight = sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
+    return GuessPoints([*zip(slots, points, strict=True)], weight, refuses)
 
 
-def _score_of_guess(sample: Sample) -> float:
+def _points_of_guess(sample: Sample) -> tuple[tuple[float, ...], bool]:
+    """Return the points of each slot that counts in a guess, and whether the guess refuses."""
     floor = prompt_floor()
     answer = floor.answer(sample)
-    total = 0.0
+    refuses = answer == UNKNOWN
+    points: list[float] = []
     for slot in filter(counts_in_guess, sample.answer):
         if isinstance(slot, PlotSlot):
             from agrotools.scoring.plots import score_plot
 
-            chart = floor.chart(sample) if answer != UNKNOWN else None
-            score = score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0]
+            chart = None if refuses else floor.chart(sample)
+            points.append(score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol)[0])
         else:
-            score = score_slot(slot, sample.answer, answer).value
-        total += slot.weight * score
-    return total / sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
+            points.append(score_slot(slot, sample.answer, answer).value)
+    return tuple(points), refuses
 
 
 def score_row(

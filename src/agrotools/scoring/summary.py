@@ -261,6 +261,8 @@ class ModeSummary(FrozenModel):
     unread: Annotated[Unread | None, Field(exclude_if=operator.not_)] = None
     """Values that were not read; None if all were, and in runs that are no imports."""
     metrics: dict[str, Metric] = {}
+    floor: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Metric of the floor of the Final Answer Score: ``guess`` or ``constant``, whichever is higher in all."""
     lost: Annotated[Attribution | None, Field(exclude_if=operator.not_)] = None
     """Split of the points that are missing to a Final Answer Score of 100; None if the mode has no such score."""
     without_open_text: Annotated[int, Field(exclude_if=operator.not_)] = 0

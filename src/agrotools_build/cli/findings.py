@@ -8,7 +8,7 @@ import typer
 
 from agrotools.cli.output import count_text
 from agrotools.formats.benchmark import QUALITY_FILE
-from agrotools_build.quality import CHECKS, SEVERITIES, Finding
+from agrotools_build.quality import CHECKS, CONSTANT, SEVERITIES, Finding
 
 _EXAMPLES = 2
 """Findings of a check that are printed as examples."""
@@ -26,12 +26,13 @@ def print_findings(folder: Path, findings: Sequence[Finding], *, brief: bool = F
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        typer.echo(
-            f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}"
-        )
-        if brief:
+        # A constant is about all questions of its kind, not about the sample that the finding stands at.
+        n_samples = "" if check == CONSTANT else f", {count_text(flagged[key], 'sample')}"
+        typer.echo(f"  {severity}: {check}{n_samples}: {CHECKS.get(check, '')}")
+        if brief and check != CONSTANT:
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][
             :_EXAMPLES
         ]:
-            typer.echo(f"    {finding.id}: {finding.message}")
+            of_sample = "" if check == CONSTANT else f"{finding.id}: "
+            typer.echo(f"    {of_sample}{finding.message}")

@@ -50,6 +50,7 @@ def build_from_table(
     from agrotools_build.own_photos.proposal import name_of_benchmark
     from agrotools_build.own_photos.sheets import choose_sheet, sheets_together
     from agrotools_build.own_photos.table import match_rows
+    from agrotools_build.own_photos.tolerances import with_tolerances
 
     _check_target(out)
     others = Images(strangers, "--strangers") if strangers is not None else None
@@ -76,6 +77,10 @@ def build_from_table(
         else _proposed_plan(seen, out, words)
     )
     plan = decide(plan, seen, readings)
+    if stored is None:
+        plan, lines = with_tolerances(plan, seen)
+        for line in lines:
+            typer.echo(line)
     say_what_is_read(plan, seen, readings)
     print_readings(readings)
     # Before open questions end the command, so that it is known what the decided columns ask.

@@ -696,15 +696,20 @@ def answers_of(
 
 def range_text(seen: DetectedTable, column: Column) -> str:
     """Return the smallest and the largest number that can be used of a column: ``0.6 to 7.2 %``; empty if none can."""
-    measure = measures()[column.ask]
-    if measure.kind != "number":
-        return ""
-    values = answers_of(seen, column, SkippedRows()).values()
-    numbers = [number for number in map(_number, values) if number is not None]
+    numbers = numbers_of(seen, column)
     if not numbers:
         return ""
+    measure = measures()[column.ask]
     unit = f" {measure.unit}" if measure.unit else ""
     return f"{min(numbers):.3g} to {max(numbers):.3g}{unit}"
+
+
+def numbers_of(seen: DetectedTable, column: Column) -> list[float]:
+    """Return the numbers of a column in the unit of its measure, one for each photo; empty if it has none."""
+    if measures()[column.ask].kind != "number":
+        return []
+    values = answers_of(seen, column, SkippedRows()).values()
+    return [number for number in map(_number, values) if number is not None]
 
 
 def _without_contradicting_copies(

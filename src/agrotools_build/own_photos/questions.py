@@ -205,7 +205,12 @@ def _of_column(
     }
     absolute, relative = tolerance_of(column, measure)
     for slot in data["slots"]:
-        slot["abs_tol"], slot["rel_tol"] = slot["abs_tol"] * absolute, slot["rel_tol"] * relative
+        # The number of photos with a yes has a tolerance of its own.
+        if measure.kind == "number":
+            slot["abs_tol"], slot["rel_tol"] = (
+                slot["abs_tol"] * absolute,
+                slot["rel_tol"] * relative,
+            )
         if slot["type"] == "tolerance" and slot["unit"] is None and measure.unit:
             slot["unit"] = measure.unit
     return Template.model_validate(data)

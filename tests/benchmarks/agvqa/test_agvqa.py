@@ -394,7 +394,7 @@ def test_eval_without_a_model_runs_baselines_that_need_no_reference_calls(
     ended = run_command("eval", "agvqa", "--data-root", root, "--json")
     assert ended.returncode == 0, ended.stderr
     models = [summary["model"] for summary in json.loads(ended.stdout)]
-    assert models == ["baseline:prior", "baseline:random"]
+    assert models == ["baseline:constant", "baseline:random"]
     named = run_command("eval", "agvqa", "--data-root", root, "-m", "baseline:oracle")
     assert named.returncode == 2
     (tmp_path / "eval.toml").write_text('model = "baseline:guess"\n')

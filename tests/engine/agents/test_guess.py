@@ -78,7 +78,7 @@ async def test_guesses_come_at_once_and_no_gold_changes_them(tmp_path):
     sample = sample_of(SLOTS)
     assert policy_source(Endpoint("baseline:guess"), [sample]).privileged is False
     assert (
-        policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
+        policy_source(Endpoint("baseline:constant"), [sample]).privileged is True
     )  # It learns from the gold of other samples.
     action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
     assert [line.partition(":")[0] for line in action.text.splitlines()] == [

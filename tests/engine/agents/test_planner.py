@@ -171,20 +171,10 @@ async def test_without_a_usable_plan_it_answers_as_guess(changes: dict[str, Any]
     assert action.text == guessed_text(OWN, OWN.answer) != ""
 
 
-@pytest.mark.parametrize(
-    ("slot", "answer"),
-    [
-        (share(), guessed_text(OWN, OWN.answer)),
-        (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay"),
-    ],
-)
-async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_nothing(
-    slot: Slot, answer: str
-):
-    own = OWN.model_copy(update={"answer": (slot,)})
-    samples = [own, sample("near", OWN.query, OWN.template, "c1", answer=(slot,))]
-    trajectory = await run_no_tool(PlannerPolicy(own, PlanTable(samples)), view_of(own))
-    assert trajectory.answer == answer
+async def test_in_no_tool_it_answers_as_guess():
+    samples = [OWN, sample("near", OWN.query, OWN.template, "c1", answer=OWN.answer)]
+    trajectory = await run_no_tool(PlannerPolicy(OWN, PlanTable(samples)), view_of(OWN))
+    assert trajectory.answer == guessed_text(OWN, OWN.answer)
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,20 @@ def test_perfect_tools_score_everything_and_chance_does_not(runs: Path):
 def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(
     small_benchmark: Path, tmp_path: Path
 ):
-    first = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
+    first = agrotools(
+        "eval", small_benchmark, "-m", "baseline:constant", "--limit", 3, cwd=tmp_path
+    )
     assert "FAS" in first.stdout
     run, *_ = run_folders(tmp_path / "runs")
     lines = (run / "records.jsonl").read_bytes()
-    again = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, cwd=tmp_path)
+    again = agrotools(
+        "eval", small_benchmark, "-m", "baseline:constant", "--limit", 3, cwd=tmp_path
+    )
     assert (run / "records.jsonl").read_bytes() == lines
     assert "were recorded earlier and are reused" in again.stderr
-    grown_run = agrotools("eval", small_benchmark, "-m", "baseline:prior", "--json", cwd=tmp_path)
+    grown_run = agrotools(
+        "eval", small_benchmark, "-m", "baseline:constant", "--json", cwd=tmp_path
+    )
     assert [each["reused_answers"] for each in json.loads(grown_run.stdout)] == [lines.count(b"\n")]
     grown = (run / "records.jsonl").read_bytes()
     assert grown.startswith(lines)
@@ -146,15 +152,15 @@ def test_explain_shows_the_way_from_question_to_score(small_benchmark: Path, run
 
 
 def test_a_name_stands_in_tables_and_can_be_given_later(small_benchmark: Path, tmp_path: Path):
-    command = ("eval", small_benchmark, "-m", "baseline:prior", "--limit", 2)
+    command = ("eval", small_benchmark, "-m", "baseline:constant", "--limit", 2)
     named = ("--name", "Field agent")
     folders: list[list[Path]] = []
-    for extra, shown in (((), "baseline:prior"), (named, "Field agent"), ((), "Field agent")):
+    for extra, shown in (((), "baseline:constant"), (named, "Field agent"), ((), "Field agent")):
         ran = agrotools(*command, *extra, cwd=tmp_path)
         assert ("get the name 'Field agent'" in ran.stderr) == bool(extra)
         folders.append(run_folders(tmp_path / "runs"))
         summary = scores_of(folders[-1][0])["summary"]
-        assert (summary["model"], run_names([Summary(**summary)])) == ("baseline:prior", [shown])
+        assert (summary["model"], run_names([Summary(**summary)])) == ("baseline:constant", [shown])
         assert read_manifest(folders[-1][0]).shown_model == shown
     assert len({*map(tuple, folders)}) == 1
     two = agrotools(*command, "-m", "baseline:guess", *named, cwd=tmp_path)
@@ -173,7 +179,7 @@ def test_the_page_of_several_runs_is_not_replaced_by_that_of_one(
         "eval",
         small_benchmark,
         "-m",
-        "baseline:prior",
+        "baseline:constant",
         "-m",
         "baseline:guess",
         "--limit",
@@ -183,7 +189,7 @@ def test_the_page_of_several_runs_is_not_replaced_by_that_of_one(
     (joint,) = tmp_path.glob("runs/*/report-2-runs-*.html")
     assert 'id="compare"' in joint.read_text(encoding="utf-8")
     before = joint.read_bytes()
-    agrotools("eval", small_benchmark, "-m", "baseline:prior", "--limit", 2, cwd=tmp_path)
+    agrotools("eval", small_benchmark, "-m", "baseline:constant", "--limit", 2, cwd=tmp_path)
     assert joint.read_bytes() == before
     one = joint.parent / "report.html"
     assert 'id="compare"' not in one.read_text(encoding="utf-8")
@@ -192,7 +198,7 @@ def test_the_page_of_several_runs_is_not_replaced_by_that_of_one(
 def test_a_later_command_in_another_mode_leaves_floor_and_ceiling_on_the_page(
     small_benchmark: Path, tmp_path: Path
 ):
-    command = ("eval", small_benchmark, "-m", "baseline:prior", "--limit", 3, "--out", "run")
+    command = ("eval", small_benchmark, "-m", "baseline:constant", "--limit", 3, "--out", "run")
     heads: list[dict] = []
     for modes in ("end-to-end,no-tool", "no-tool"):
         done = agrotools(*command, "--mode", modes, cwd=tmp_path)
@@ -212,7 +218,7 @@ def test_a_later_command_in_another_mode_leaves_floor_and_ceiling_on_the_page(
 
 def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path: Path):
     (tmp_path / "run.toml").write_text(
-        f'benchmark = "{small_benchmark}"\nmodel = "baseline:prior"\nmode = "end-to-end"\nlimit = 2\n'
+        f'benchmark = "{small_benchmark}"\nmodel = "baseline:constant"\nmode = "end-to-end"\nlimit = 2\n'
     )
     done = agrotools("eval", "--config", "run.toml", "--out", "run", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

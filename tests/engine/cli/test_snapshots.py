@@ -43,7 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "unknown_key.toml").write_text('nonsense = "1"\n')
     (folder / "typo.toml").write_text("epoch = 3\n")
     (folder / "number.toml").write_text("model = 3\n")
-    (folder / "two.toml").write_text('model = ["baseline:prior", "baseline:echo"]\nout = "run"\n')
+    (folder / "two.toml").write_text(
+        'model = ["baseline:constant", "baseline:echo"]\nout = "run"\n'
+    )
     (folder / "no_toml.toml").write_text("limit 3\n")
     Image.new("RGB", (64, 48), (40, 120, 40)).save(folder / "photos" / "1.png")
     with pytest.MonkeyPatch.context() as patch:

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from agrotools.agents.baselines.prior import PriorTable
+from agrotools.agents.baselines.constant import ConstantPolicy
+from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.agents.baselines.simple import OraclePolicy, RandomPolicy, random_arguments
 from agrotools.calling import get_tool, tool_specs
 from agrotools.core import (
@@ -25,6 +26,7 @@ from agrotools.core import (
 )
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
+from agrotools.scoring.constants import ConstantTable
 from agrotools_tools import AGROTOOLS
 from support.plain_sample import plain_sample
 
@@ -96,19 +98,18 @@ async def test_oracle_leaves_open_what_a_tool_left_open():
         assert "double" not in answer.text
 
 
-async def test_prior_takes_median_and_mode_of_other_clusters_alone():
-    samples = [
-        sample("s1", "c1", 1.0, crop="carrot"),
-        sample("s2", "c2", 2.0, crop="beet", many=False),
-        sample("s3", "c3", 3.0, crop="beet", many=False),
-        sample("s4", "c4", 50.0, crop="beet", many=True),
-        sample("own", "c9", 1000.0, crop="carrot", many=True),
-        sample("sibling", "c9", 1000.0, crop="carrot", many=True),
-    ]
-    answer = PriorTable(samples).answer(samples[4], VIEW)
-    assert "double: 5" in answer
-    assert "crop: beet" in answer
-    assert "carrot" not in answer
+async def test_constant_gives_the_values_of_other_clusters_and_a_guess_where_there_is_none():
+    samples = [sample(f"s{n}", f"c{n}", 2.5, crop="beet", many=False) for n in range(8)]
+    own = sample("own", "c9", 1000.0, crop="carrot")
+    table = ConstantTable.of([*samples, own])
+    policy = ConstantPolicy(own, table.values(own))
+    action = await policy.act(VIEW, [])
+    assert isinstance(action, Answer)
+    assert action.text.splitlines() == ["double: 5.0", "crop: beet", "many: no"]
+    too_few = ConstantTable.of(samples[:7])
+    assert too_few.values(own) == {}
+    guess = await GuessPolicy(own).act(VIEW, [])
+    assert await ConstantPolicy(own, {}).act(VIEW, []) == guess
 
 
 async def test_random_is_the_same_for_the_same_seed_and_epoch_and_differs_between_them():

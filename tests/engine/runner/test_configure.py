@@ -35,13 +35,13 @@ def test_without_any_argument_the_planner_runs_beside_floor_and_ceiling():
 
 def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
     file = tmp_path / "run.toml"
-    file.write_text('model = ["baseline:echo", "baseline:prior"]\nlimit = 3\n')
+    file.write_text('model = ["baseline:echo", "baseline:constant"]\nlimit = 3\n')
     assert [config.model.name for config in read_config(None, {}, ["baseline:echo"])] == [
         "baseline:echo"
     ]
     assert [config.model.name for config in read_config(file, {}, [])] == [
         "baseline:echo",
-        "baseline:prior",
+        "baseline:constant",
     ]
     (config,) = read_config(file, {"limit": 5}, ["baseline:random"])
     assert (config.model.name, config.benchmark.limit) == ("baseline:random", 5)

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluated(folder: Path, run: str) -> subprocess.CompletedProcess[str]:
-    return run_command("eval", "benchmark", "-m", "baseline:prior", "--out", run, cwd=folder)
+    return run_command("eval", "benchmark", "-m", "baseline:constant", "--out", run, cwd=folder)
 
 
 def evaluated_beside(
@@ -40,7 +40,7 @@ def evaluated_beside(
         "eval",
         "benchmark",
         "-m",
-        "baseline:prior",
+        "baseline:constant",
         "--out",
         run,
     ]

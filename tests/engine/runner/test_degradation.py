@@ -254,13 +254,14 @@ def test_a_run_shows_degraded_files_under_their_names_and_says_what_it_left_out(
 
 
 def test_a_baseline_that_learns_from_other_samples_is_the_same_at_every_dose(tmp_path: Path):
-    """The prior of a sample is the answer to the other one, which is about a table and left out at a dose."""
+    """The constant of a sample is the answer to the others, which are about tables and left out at a dose."""
     folder = tmp_path / "tiny"
-    samples = [number_sample(folder, "tiny-1"), number_sample(folder, "tiny-2", 2)]
-    samples[1]["files"][0]["kind"] = "table"
+    samples = [number_sample(folder, f"tiny-{place}", place) for place in range(1, 11)]
+    for other in samples[1:]:
+        other["files"][0]["kind"] = "table"
     options: dict[str, Any] = {"degrade": "blur=1", "mode": "no-tool", "progress": io.StringIO()}
     run = at.evaluate(
-        write_folder(folder, samples), "baseline:prior", out=tmp_path / "run", **options
+        write_folder(folder, samples), "baseline:constant", out=tmp_path / "run", **options
     )
     assert [record.trajectory and record.trajectory.answer for record in run.samples()] == [
         "mean_yield: 5.4 t/ha"

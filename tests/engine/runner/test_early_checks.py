@@ -47,7 +47,7 @@ def test_a_name_that_is_none_is_said_before_the_benchmark_is_loaded(model: str, 
         EndpointCheck([EvalConfig.of(model=model)])
 
 
-@pytest.mark.parametrize("name", ["oracle", "planner", "prior", "guess", "planted:0.5"])
+@pytest.mark.parametrize("name", ["oracle", "planner", "constant", "guess", "planted:0.5"])
 def test_a_baseline_is_known_without_samples(name: str) -> None:
     assert early_checks.check_models([EvalConfig.of(model=f"baseline:{name}")]) == []
 

@@ -11,7 +11,7 @@ import agrotools as at
 from agrotools.report.run_list import list_runs
 from agrotools.runner.ladder import (
     CEILING,
-    FLOOR,
+    GUESS,
     PLANNER,
     REFERENCES_FOLDER,
     references_of,
@@ -42,7 +42,7 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     benchmark = at.load_benchmark(folder)
     told: list[tuple[str, int, int]] = []
     found = references_of(run.path, benchmark, progress=lambda *each: told.append(each))
-    assert {*found.scored} == {FLOOR, CEILING} == {*found.recorded}
+    assert {*found.scored} == {GUESS, CEILING} == {*found.recorded}
     assert told[-1][1:] == (2, 2)
     kept = run.path.parent / REFERENCES_FOLDER
     assert {path.name for path in run.path.parent.iterdir()} == {run.path.name, kept.name}
@@ -58,7 +58,7 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     oracle = at.evaluate(folder, CEILING, **options)
     planner = at.evaluate(folder, PLANNER, **options)
     beside = references_of(run.path, benchmark)
-    assert {*beside.recorded} == {FLOOR}
+    assert {*beside.recorded} == {GUESS}
     assert (
         fas(beside.scored[CEILING].summary)
         == fas(oracle.summary)
@@ -67,7 +67,7 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     assert fas(beside.scored[PLANNER].summary) == fas(planner.summary)
     larger = at.evaluate(folder, "baseline:echo", mode="end-to-end", progress=io.StringIO())
     assert {*references_of(larger.path, benchmark).recorded} == {
-        FLOOR,
+        GUESS,
         CEILING,
     }  # the others have fewer samples
 
@@ -76,14 +76,14 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
 def test_where_nothing_may_be_written_the_baselines_are_run_for_this_time(folder: Path):
     run = at.evaluate(folder, "baseline:echo", mode="end-to-end", limit=4, progress=io.StringIO())
     (run.path.parent / REFERENCES_FOLDER).write_text("in the way")
-    assert {*references_of(run.path, at.load_benchmark(folder)).recorded} == {FLOOR, CEILING}
+    assert {*references_of(run.path, at.load_benchmark(folder)).recorded} == {GUESS, CEILING}
 
 
 def test_without_tools_there_is_no_ceiling(folder: Path):
     run = at.evaluate(folder, "baseline:echo", mode="no-tool", progress=io.StringIO())
     found = references_of(run.path, at.load_benchmark(folder))
-    assert {*found.scored} == {FLOOR}
-    assert fas(found.scored[FLOOR].summary, "no-tool")[1] == fas(run.summary, "no-tool")[1]
+    assert {*found.scored} == {GUESS}
+    assert fas(found.scored[GUESS].summary, "no-tool")[1] == fas(run.summary, "no-tool")[1]
 
 
 @pytest.mark.process
@@ -91,8 +91,8 @@ def test_the_floor_is_the_score_of_a_run_of_guess(folder: Path):
     """Its charts are drawn: no result is recorded for a chart of the usual values."""
     options = {"mode": "end-to-end", "progress": io.StringIO()}
     run = at.evaluate(folder, "baseline:echo", **options)
-    floor = references_of(run.path, at.load_benchmark(folder)).scored[FLOOR].summary
-    guess = at.evaluate(folder, FLOOR, **options).summary
+    floor = references_of(run.path, at.load_benchmark(folder)).scored[GUESS].summary
+    guess = at.evaluate(folder, GUESS, **options).summary
     assert floor.modes["end-to-end"].metrics["plot"] == guess.modes["end-to-end"].metrics["plot"]
     assert fas(floor) == fas(guess)
 
@@ -119,6 +119,6 @@ def test_the_ceiling_is_of_the_samples_whose_answer_follows_from_the_calls(
     oracle = at.evaluate(folder, CEILING, **options)
     for run in (oracle.path, at.evaluate(folder, "baseline:echo", **options).path):
         found = references_of(run, benchmark)
-        assert {*found.scored} == ({FLOOR, CEILING} if derivable else {FLOOR})
+        assert {*found.scored} == ({GUESS, CEILING} if derivable else {GUESS})
         if derivable:
             assert fas(found.scored[CEILING].summary)[1] == derivable

@@ -154,7 +154,7 @@ def test_a_run_without_prompts_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     run = tmp_path / "run"
-    options = ("-m", "baseline:prior", "--mode", "no-tool", "--limit", "1", "--out", run)
+    options = ("-m", "baseline:constant", "--mode", "no-tool", "--limit", "1", "--out", run)
     assert agrotools(monkeypatch, "eval", BENCHMARKS / "drawn", *options) == 0
     assert not (run / PROMPTS_FILE).exists()
     sample = json.loads((run / "records.jsonl").read_bytes().splitlines()[0])["sample"]["id"]

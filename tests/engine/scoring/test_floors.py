@@ -5,7 +5,7 @@ import pytest
 from agrotools.core import BooleanSlot, UsageError
 from agrotools.core.registry import Registry
 from agrotools.scoring import floors
-from agrotools.scoring.slots import guess_score
+from agrotools.scoring.slots import guess_points
 from support.plain_sample import plain_sample
 
 
@@ -36,7 +36,7 @@ def test_the_score_of_a_guess_is_that_of_the_registered_floor(monkeypatch, text,
     registry.add("guess", ConstantFloor(text))
     monkeypatch.setattr(floors, "FLOORS", registry)
     monkeypatch.setattr("agrotools.scoring.slots._guesses", {})
-    assert guess_score(sample) == score
+    assert guess_points(sample).score == score
 
 
 def test_a_missing_floor_is_an_error_with_a_hint(monkeypatch) -> None:
@@ -45,6 +45,6 @@ def test_a_missing_floor_is_an_error_with_a_hint(monkeypatch) -> None:
     monkeypatch.setattr(floors, "FLOORS", registry)
     monkeypatch.setattr("agrotools.scoring.slots._guesses", {})
     with pytest.raises(UsageError, match="no floor 'guess' is registered") as raised:
-        guess_score(plain_sample())
+        guess_points(plain_sample())
     assert raised.value.hint is not None
     assert "registered: other" in raised.value.hint

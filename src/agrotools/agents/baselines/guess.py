@@ -216,9 +216,16 @@ class GuessModel:
 
 def guessed_text(sample: Sample | SampleView, slots: Sequence[Slot]) -> str:
     """Return the guessed answer in the answer form, or a refusal if the prompt offers one and shows its reason."""
-    if sample.may_abstain and is_unanswerable(sample.query, sample.files, slots):
-        return UNKNOWN
-    return format_answer(slots, guessed_values(sample, slots))
+    return (
+        UNKNOWN
+        if shows_no_answer(sample, slots)
+        else format_answer(slots, guessed_values(sample, slots))
+    )
+
+
+def shows_no_answer(sample: Sample | SampleView, slots: Sequence[Slot]) -> bool:
+    """Return True if the prompt offers a refusal and shows that the files do not allow an answer."""
+    return sample.may_abstain and is_unanswerable(sample.query, sample.files, slots)
 
 
 _FILE_NAME = late_pattern(r"[\w-]+\.(?:jpe?g|png|tiff?|bmp|webp|npy|csv|mp4)\b")
@@ -335,10 +342,15 @@ class GuessPolicy:
     """Policy that answers from the prompt alone: a refusal, or a value of every slot after drawing the usual chart."""
 
     def __init__(self, sample: Sample) -> None:
-        self._slots = sample.answer
+        self.slots = sample.answer
+
+    def values(self, view: SampleView) -> Mapping[str, JsonValue]:
+        """Return the answer to a prompt by slot name."""
+        return guessed_values(view, self.slots)
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        text = guessed_text(view, self._slots)
+        is_refused = shows_no_answer(view, self.slots)
+        text = UNKNOWN if is_refused else format_answer(self.slots, self.values(view))
         has_drawn = any(step.call is not None and step.call.tool == "plot" for step in history)
         chart = guessed_chart(view)
         if chart is None or text == UNKNOWN or has_drawn or "plot" not in view.toolset:

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from agrotools.agents.baselines.guess import guessed_values, is_unanswerable
-from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
+from agrotools.agents.baselines.similarity import SimilarQuestions, masked
 from agrotools.calling import get_tool
 from agrotools.core import (
     Action,
@@ -25,7 +25,6 @@ from agrotools.core import (
     Sample,
     SampleFile,
     SampleView,
-    Slot,
     Step,
     ToolCall,
     ToolSpec,
@@ -248,16 +247,15 @@ class _Donor(NamedTuple):
 
 
 class PlanTable:
-    """Plans and typical answers of a benchmark. The samples are read once, when the first plan is requested.
+    """Plans of a benchmark. The samples are read once, when the first plan is requested.
 
-    The similarity of two samples is the cosine of their questions and answer forms (see :mod:`.prior`) plus the overlap
-    of their files by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id. Donors are
+    The similarity of two samples is the cosine of their questions and answer forms (see :mod:`.similarity`) plus the
+    overlap of their files by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id. Donors are
     answerable, since the calls of other samples end where a tool fails.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._samples = samples
-        self._prior = PriorTable(())
         self._values: dict[str, dict[str, tuple[JsonValue, set[str]]]] = {}
         """Texts and tables among the donors' arguments, by name of the argument, with the clusters that have them."""
 
@@ -281,17 +279,11 @@ class PlanTable:
             for name, values in self._values.items()
         }
 
-    def guess(self, sample: Sample, slot: Slot) -> JsonValue:
-        """Return the typical answer in other clusters; see :meth:`PriorTable.guess`."""
-        _ = self._contents
-        return self._prior.guess(sample, slot)
-
     @cached_property
     def _contents(self) -> tuple[SimilarQuestions, list[_Donor]]:
         texts: dict[str, int] = {}
         donors: list[_Donor] = []
         for position, sample in enumerate(self._samples):
-            self._prior.add(sample)
             # Every question counts in the word weights, so that they do not depend on which samples have a reference.
             text = texts.setdefault(_question(sample), len(texts))
             if sample.reference is not None and sample.reference.steps and sample.answerable:
@@ -395,7 +387,7 @@ class PlannerPolicy:
     own calls. Step-by-step, it predicts the k-th call of the plan at step k, resolved from the shown history. When the
     plan ends, or needs a value that an observation lacks, it answers. Each slot takes the first available value: from
     the plan's slot of the same name, type and unit; from the last results; from a plan slot of the same type and unit;
-    from ``guess``; from ``prior``. Without tools (no-tool) or without a plan it answers like ``guess``.
+    from ``guess``. Without tools (no-tool) or without a plan it answers like ``guess``.
 
     If the prompt offers a refusal, it refuses where ``guess`` does, and after a call that shows that the files do not
     allow an answer: an error of ``NO_ANSWER_ERRORS`` or a flag of ``NO_ANSWER_FLAGS``.
@@ -438,12 +430,10 @@ class PlannerPolicy:
 
     def _answer(self, plan: AdaptedPlan | None, results: Results) -> str:
         values = guessed_values(self._sample, self._sample.answer)
-        for slot, planned_slot in zip(asked_slots(self._sample.answer), self._slots, strict=True):
-            value = planned_value(planned_slot, plan, results) if plan else None
+        for slot in self._slots:
+            value = planned_value(slot, plan, results) if plan else None
             if value is not None:
                 values[slot.name] = value
-            elif slot.name not in values:
-                values[slot.name] = self._table.guess(self._sample, slot)
         return format_answer(self._sample.answer, values)
 
 

@@ -169,14 +169,16 @@ function tasksCard() {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.tasks)))].sort();
   if (!names.length) return null;
   const references = marks().filter((mark) => ["floor", "ceiling"].includes(mark.role) && mark.tasks);
-  const signs = references.map((mark) => ` · ${mark.role === "floor" ? "┊" : "┃"} ${mark.role}`).join("");
+  const other = head.other_floor; // of the tasks in which it is higher than the floor
+  if (other) references.push({ role: "other floor", tasks: other.tasks });
+  const signs = references.map((mark) => ` · ${mark.role === "ceiling" ? "┃" : mark.role === "floor" ? "┊" : "┆"} ${mark.role === "other floor" ? `${other.name}, where it is higher` : mark.role}`).join("");
   const few = names.some((task) => Math.max(...runs.map((run) => run.tasks[task]?.[3] ?? 0)) < FEW) ? ` · grey: fewer than ${FEW} samples` : "";
   const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}${signs}${few}`));
   if (runs.length > MANY_RUNS) return el("section.card.tasks.wide", {}, title, heatTable(names));
   const shown = runs.map((run, at) => at).filter((at) => runs[at].role !== "floor" && runs[at].role !== "ceiling");
   const dots = shown.length ? shown : runs.map((run, at) => at);
   return el("section.card.tasks", {}, title, el("table.chart", {}, dots.length > 1 && el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "task"), el("td"), dots.map((at) => el("th.sign", { scope: "col", title: runs[at].label }, el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`, { role: "img", "aria-label": runs[at].label }))))), el("tbody", {}, names.map((task) => {
-    const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, score: mark.tasks[task] }));
+    const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role === "other floor" ? "colours" : mark.role, score: mark.tasks[task] }));
     const own = dots.filter((at) => runs[at].tasks[task]);
     const most = Math.max(0, ...own.map((at) => runs[at].tasks[task][3]));
     return el(`tr${most < FEW ? ".few" : ""}`, {},

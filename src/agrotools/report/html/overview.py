@@ -4,24 +4,27 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.calling.result import certificate
+from agrotools.core import Mode
 from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.html.data import Data
 from agrotools.report.html.runs import PageRun, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
+from agrotools.report.parts import higher_parts
 from agrotools.report.screen import headline, stranger_sentences
 from agrotools.report.settings import Measure
 from agrotools.report.tables import scoring_lines, warning_lines
-from agrotools.runner.ladder import role_of
+from agrotools.runner.ladder import roles_of
 from agrotools.runner.rescore import content_of
 from agrotools.scoring.attribution import CAUSES
-from agrotools.scoring.metrics import METRICS
+from agrotools.scoring.metrics import FAS_FLOORS, METRICS
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
 
 TERMS = {
-    "floor": "score of guessing from the question alone (baseline:guess)",
+    "floor": "score without looking: guessed from the question alone (baseline:guess), or the best constant answers "
+    "(baseline:constant), whichever is higher in all",
     "colours": "score of guessing from the question, and refusing by the mean colours of the files (baseline:colours)",
     "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
     "planner": "score of the steps copied from the most similar other question (baseline:planner)",
@@ -41,7 +44,10 @@ def head_data(
     """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
-    roles = _roles(summaries, measure)
+    mode = measure[0].mode if measure else "end-to-end"
+    shown = [*summaries, *references.values()]
+    role_by_place = roles_of(shown, mode)
+    roles, roles_beside = role_by_place[: len(runs)], role_by_place[len(runs) :]
     names = run_names(summaries)
     known = {(each.model, role) for each, role in zip(summaries, roles, strict=True)}
     return {
@@ -52,7 +58,12 @@ def head_data(
             _run_data(run, name, role, measure)
             for run, name, role in zip(runs, names, roles, strict=True)
         ],
-        "references": _references_data([*references.values()], known, measure) if measure else [],
+        "references": _references_data(
+            [*zip(references.values(), roles_beside, strict=True)], known, measure
+        )
+        if measure
+        else [],
+        "other_floor": _other_floor(summaries, mode),
         "checks": checks_data(summaries),
         "strangers": _strangers_data(summaries, names),
         "pairs": list(_pairs(runs, names, differences, comparisons)),
@@ -68,11 +79,14 @@ def head_data(
 
 
 def _references_data(
-    summaries: Sequence[Summary], known: Container[tuple[str, str]], measure: Measure
+    references: Sequence[tuple[Summary, str]], known: Container[tuple[str, str]], measure: Measure
 ) -> list[Data]:
-    """Return the scores of baselines beside the runs; ``known``: model and role of each run, which is not repeated."""
+    """Return the scores of baselines beside the runs, given with their roles.
+
+    ``known``: model and role of each run, which is not repeated.
+    """
     shown: list[Data] = []
-    for summary, role in zip(summaries, _roles(summaries, measure), strict=True):
+    for summary, role in references:
         estimate = _headline_of(summary, measure)
         if estimate is None or (summary.model, role) in known:
             continue
@@ -154,8 +168,18 @@ def _tasks_of(summary: Summary, measure: Measure) -> Data:
     return {task: estimate_data(each) for task, each in metric.by_task_type.items()}
 
 
-def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
-    return [role_of(each, measure[0].mode if measure else "end-to-end") for each in summaries]
+def _other_floor(summaries: Sequence[Summary], mode: Mode) -> Data | None:
+    """Return the other floor of the first model, of the tasks in which it is higher; None without any."""
+    models = [each for each in summaries if not each.model.startswith("baseline:")]
+    part = (models or summaries)[0].modes.get(mode)
+    if part is None or not part.floor:
+        return None
+    for name in FAS_FLOORS:
+        higher = higher_parts(part, name) if name != part.floor else None
+        if higher and higher.by_task_type:
+            tasks = {task: estimate_data(each) for task, each in higher.by_task_type.items()}
+            return {"name": name, "tasks": tasks}
+    return None
 
 
 def _run_data(run: PageRun, name: str, role: str, measure: Measure | None) -> Data:

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from agrotools.core import AgrotoolsError, Record, Score
+from agrotools.core import AgrotoolsError, Mode, Record, Score
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
 from agrotools.formats.benchmark import Benchmark
@@ -23,11 +23,12 @@ from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
-from agrotools.runner.ladder import references_of, role_of
+from agrotools.runner.ladder import References, references_of, role_of, with_constant
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
 from agrotools.runner.rescore import (
+    Rescored,
     check_comparisons,
     judged_rows,
     summary_of,
@@ -221,24 +222,32 @@ def floor_and_ceiling(
 ) -> Mapping[str, Summary]:
     """Return the summaries of baselines on the samples of the first model, in the mode that the page headlines.
 
-    Empty if the page has no headline, if its runs are floor and ceiling, or if the benchmark cannot be loaded.
+    Without a headline there are none. Those that the page has runs of are left out, and all but the constants if the
+    benchmark cannot be loaded.
     """
     measure = headline([run.summary for run in runs])
     if measure is None:
         return {}
     mode = measure[0].mode
     in_mode = [run for run in runs if mode in run.summary.modes]
-    roles = {role_of(each.summary, mode) for each in in_mode}
-    if not in_mode or {"floor", "ceiling"} <= roles:
+    if not in_mode:
         return {}
     run = next((run for run in in_mode if not is_baseline(run.manifest.model)), in_mode[0])
-    manifest = run.manifest
+    roles = {role_of(each.summary, mode) for each in in_mode}
+    references = References()
+    if not {"floor", "ceiling"} <= roles:
+        references = _references(run, mode, data_root, progress)
+    scored = with_constant(references, Rescored(run.summary), mode).scored
+    return {name: each.summary for name, each in scored.items()}
+
+
+def _references(run: PageRun, mode: Mode, data_root: Path | None, progress: Progress) -> References:
+    """Return the baselines on the samples of a run; none if its benchmark cannot be loaded."""
     with suppress(AgrotoolsError, OSError, IndexError):
         benchmark = _benchmark_of(run, data_root)
-        if benchmark.content_hash == manifest.benchmark_hash:
-            scored = references_of(run.folder, benchmark, data_root, progress, mode).scored
-            return {name: each.summary for name, each in scored.items()}
-    return {}
+        if benchmark.content_hash == run.manifest.benchmark_hash:
+            return references_of(run.folder, benchmark, data_root, progress, mode)
+    return References()
 
 
 def _benchmark_of(run: PageRun, data_root: Path | None) -> Benchmark:

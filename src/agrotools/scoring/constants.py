@@ -1,0 +1,305 @@
+"""Best constant answers: for each slot, the one value that is right most often on the questions of other clusters.
+
+Samples go in (:meth:`ConstantTable.add`); values of their slots come out (:meth:`ConstantTable.values`). A slot gets
+the best value of its template. If the template has too few clusters, it gets that of all slots of this name, type and
+unit in the task type. The cluster of the sample has no say, so that no answer helps to choose itself. Text and charts
+have no constant, nor has a slot whose guess from the prompt is right as often.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    KeywordsSlot,
+    ReferenceTextsSlot,
+    Sample,
+    Slot,
+    ToleranceSlot,
+)
+from agrotools.core.lazy import BoolArray, FloatArray, np
+from agrotools.core.slot import asked_slots
+from agrotools.scoring.floors import GuessPoints
+from agrotools.scoring.slots import guess_points
+
+FEWEST_CLUSTERS = 8
+"""Fewest clusters of the answers that a constant is chosen from: of fewer, one lucky value decides."""
+_MOST_NUMBERS = 500
+"""Most numbers that are tried for a group of slots; of more, evenly spaced ones, so that the time is bounded."""
+_DIGITS = 6
+"""Significant digits of a number in an answer (:func:`agrotools.text.answer_form.format_answer`)."""
+
+
+Constant = bool | int | float | str | tuple[str, ...]
+"""A number, a yes or no, a label, the labels of a set, or the place of a file among the names in order."""
+
+
+class RightAnswer(NamedTuple):
+    """Right answer of a slot, in a form in which slots of several samples can be compared.
+
+    Attributes:
+        value: the right constant.
+        margin: largest error of a number; None if the value is no number.
+        offered: labels or number of files that the form offers; None if it offers none.
+    """
+
+    value: Constant
+    margin: float | None = None
+    offered: tuple[str, ...] | int | None = None
+
+    def offers(self, value: Constant) -> bool:
+        """Return True if the form offers a value."""
+        if isinstance(self.offered, int):
+            return isinstance(value, int) and value < self.offered
+        if self.offered is None:
+            return True
+        labels = value if isinstance(value, tuple) else (value,)
+        return all(label in self.offered for label in labels)
+
+    def is_met_by(self, value: Constant) -> bool:
+        """Return True if a value scores."""
+        if self.margin is None:
+            return value == self.value
+        return bool(_are_within(np.array([value]), self.value, self.margin)[0])
+
+
+def _are_within(numbers: FloatArray, value: object, margin: float) -> BoolArray:
+    """Return which numbers are within a margin of a value; as :func:`agrotools.scoring.slots.within`."""
+    right = float(str(value))
+    slack = 1e-9 * np.maximum(np.abs(numbers), abs(right))
+    return np.abs(numbers - right) <= margin + slack
+
+
+def right_answer(slot: Slot) -> RightAnswer | None:
+    """Return the right answer of a closed slot; None for other slots."""
+    if isinstance(slot, ToleranceSlot):
+        return RightAnswer(slot.value, slot.margin)
+    if isinstance(slot, BooleanSlot):
+        return RightAnswer(slot.value)
+    if isinstance(slot, FileSlot):
+        names = sorted(slot.choices)
+        is_known = slot.value in names
+        return RightAnswer(names.index(slot.value), offered=len(names)) if is_known else None
+    if isinstance(slot, ChoiceSetSlot):
+        return RightAnswer(tuple(sorted(slot.value)), offered=slot.choices)
+    if isinstance(slot, ExactSlot):
+        if isinstance(slot.value, int | float):
+            return RightAnswer(float(slot.value), 0.0)
+        return RightAnswer(slot.value, offered=slot.choices or None)
+    if isinstance(slot, KeywordsSlot | ReferenceTextsSlot) or slot.free_text:
+        return None
+    label = slot.comparable_value
+    return RightAnswer(label) if isinstance(label, str) else None
+
+
+def as_answer(slot: Slot, value: Constant) -> JsonValue:
+    """Return the value of a constant as an answer to a slot."""
+    if isinstance(slot, FileSlot) and isinstance(value, int):
+        return sorted(slot.choices)[value]
+    if isinstance(value, tuple):
+        return [*value]
+    return value
+
+
+class AnswerGroup:
+    """Right answers of slots that share a constant, with the cluster of each.
+
+    The clusters are dealt into two halves, and the constant of each half is chosen on the other one. To leave out one
+    cluster after the other would bring the constant down to nothing where answers are balanced: of as many yes as no,
+    the rest always has fewer of what is right.
+    """
+
+    def __init__(self) -> None:
+        self._answers: list[tuple[str, RightAnswer, float]] = []
+        """Cluster of each answer, the answer, and the points of the guess from its prompt."""
+        self._half_of: dict[str, int] = {}
+        """Half of each cluster; empty until all answers are there."""
+        self._best: dict[int | None, Constant | None] = {}
+
+    def add(self, cluster: str, answer: RightAnswer, guessed: float) -> None:
+        """Add the answer of one more slot, and the points of its guess."""
+        self._answers.append((cluster, answer, guessed))
+        self._half_of.clear()
+        self._best.clear()
+
+    @property
+    def is_large(self) -> bool:
+        """True if there are enough clusters for a constant."""
+        if not self._half_of:
+            self._half_of = _halves(cluster for cluster, _, _ in self._answers)
+        return len(self._half_of) >= FEWEST_CLUSTERS
+
+    def best_outside(self, cluster: str) -> Constant | None:
+        """Return the value that is right most often in the half without a cluster; None if guesses are as often."""
+        assert self.is_large
+        half = self._half_of.get(cluster)
+        if half not in self._best:
+            others = [each for each in self._answers if self._half_of[each[0]] != half]
+            answers = [answer for _, answer, _ in others]
+            value = best_value(answers)
+            n_right = sum(answer.is_met_by(value) for answer in answers)
+            is_better = n_right > sum(guessed for _, _, guessed in others)
+            self._best[half] = value if is_better else None
+        return self._best[half]
+
+
+def _halves(clusters: Iterable[str]) -> dict[str, int]:
+    """Return 0 or 1 for each cluster: two halves, by the order of hashes, which knows nothing of answers."""
+    drawn = sorted({*clusters}, key=lambda name: blake2b(name.encode(), digest_size=8).digest())
+    return {name: place % 2 for place, name in enumerate(drawn)}
+
+
+def best_value(answers: Sequence[RightAnswer]) -> Constant:
+    """Return the value that is right most often; of several, the middle one in order."""
+    values, n_right = _values_to_try(answers)
+    most = max(n_right)
+    best = [value for value, n in zip(values, n_right, strict=True) if n == most]
+    return best[(len(best) - 1) // 2]
+
+
+def _values_to_try(answers: Sequence[RightAnswer]) -> tuple[Sequence[Constant], Sequence[int]]:
+    """Return values in order, and how many answers each gets right."""
+    if any(answer.margin is None for answer in answers):
+        counts = Counter(answer.value for answer in answers)
+        labels = sorted(counts, key=str)
+        return labels, [counts[label] for label in labels]
+    numbers = _numbers_to_try(answers)
+    tried = np.array(numbers)
+    n_right = np.zeros(len(numbers), np.int64)
+    for answer in answers:
+        n_right += _are_within(tried, answer.value, answer.margin or 0.0)
+    counted: list[int] = n_right.tolist()
+    return numbers, counted
+
+
+def _numbers_to_try(answers: Sequence[RightAnswer]) -> list[float]:
+    """Return the right numbers and the ends of their tolerances: no other number is right more often."""
+    tried = set[float]()
+    for answer in answers:
+        number, margin = float(str(answer.value)), answer.margin or 0.0
+        for each in (number - margin, number, number + margin):
+            tried.add(float(f"{each:.{_DIGITS}g}"))
+    numbers = sorted(tried)
+    if len(numbers) <= _MOST_NUMBERS:
+        return numbers
+    return [numbers[at * len(numbers) // _MOST_NUMBERS] for at in range(_MOST_NUMBERS)]
+
+
+class ConstantTable:
+    """Right answers of samples by groups of slots, for constants that exclude the sample's own cluster."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Hashable, AnswerGroup] = defaultdict(AnswerGroup)
+
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> "ConstantTable":
+        """Return the table of samples, with the guesses from their prompts."""
+        table = cls()
+        for sample in samples:
+            table.add(sample, guess_points(sample))
+        return table
+
+    def add(self, sample: Sample, guess: GuessPoints | None = None) -> None:
+        """Add the answers of one more sample; an unanswerable one has none. Without a guess, constants always win."""
+        points = {slot.name: each for slot, each in guess.slots} if guess else {}
+        for slot in sample.answer:
+            answer = right_answer(slot)
+            if answer is not None:
+                for group in self.groups_of(sample, slot):
+                    group.add(cluster_of(sample), answer, points.get(slot.name, 0.0))
+
+    def groups_of(self, sample: Sample, slot: Slot) -> tuple[AnswerGroup, AnswerGroup]:
+        """Return the groups of a slot, the narrower first."""
+        kind = (slot.name, slot.type, getattr(slot, "unit", None))
+        by_template = self._groups[("template", sample.template, *kind)]
+        return by_template, self._groups[("task type", sample.task_type, *kind)]
+
+    def values(self, sample: Sample) -> dict[str, JsonValue]:
+        """Return the constants of a sample by slot name, without slots that have none."""
+        values: dict[str, JsonValue] = {}
+        for slot in asked_slots(sample.answer):
+            answer = right_answer(slot)
+            if answer is not None:
+                groups = self.groups_of(sample, slot)
+                value = constant_of(groups, answer, cluster_of(sample))
+                if value is not None:
+                    values[slot.name] = as_answer(slot, value)
+        return values
+
+
+def cluster_of(sample: Sample) -> str:
+    """Return the cluster of a sample; a sample without one is a cluster of its own."""
+    return sample.cluster or sample.id
+
+
+def constant_of(
+    groups: Sequence[AnswerGroup], answer: RightAnswer, cluster: str
+) -> Constant | None:
+    """Return the constant for a slot; None if its guess counts.
+
+    It does if all groups are too small, if guesses are right as often, and if the form does not offer the value.
+    """
+    for group in groups:
+        if group.is_large:
+            value = group.best_outside(cluster)
+            return value if value is not None and answer.offers(value) else None
+    return None
+
+
+class _Part(NamedTuple):
+    """A slot that counts: its share of the score, the score of its guess, its right answer and its groups."""
+
+    share: float
+    guessed: float
+    answer: RightAnswer | None
+    """None if the guess counts in any case."""
+    groups: Sequence[AnswerGroup]
+
+
+class ConstantScores:
+    """Scores of the constant answers to samples, which are given by number.
+
+    Where a slot has no constant, the guess from the prompt counts (:mod:`agrotools.scoring.floors`).
+    """
+
+    def __init__(self) -> None:
+        self._table = ConstantTable()
+        self._samples: dict[int, tuple[str, Sequence[_Part]]] = {}
+        """Cluster and slots of each sample."""
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._samples
+
+    def add(self, number: int, sample: Sample, guess: GuessPoints) -> None:
+        """Add a sample and what the guess from its prompt scores."""
+        self._table.add(sample, guess)
+        parts: list[_Part] = []
+        for slot, points in guess.slots:
+            # A guess that refuses gives no value at all.
+            answer = None if guess.refuses else right_answer(slot)
+            groups = self._table.groups_of(sample, slot) if answer else ()
+            parts.append(_Part(slot.weight / guess.weight, points, answer, groups))
+        self._samples[number] = cluster_of(sample), parts
+
+    def by_sample(self) -> Mapping[int, float]:
+        """Return the score of each sample; empty if no slot has a constant."""
+        scores: dict[int, float] = {}
+        has_constant = False
+        for number, (cluster, parts) in self._samples.items():
+            score = 0.0
+            for part in parts:
+                points = part.guessed
+                value = constant_of(part.groups, part.answer, cluster) if part.answer else None
+                if part.answer is not None and value is not None:
+                    has_constant = True
+                    points = float(part.answer.is_met_by(value))
+                score += part.share * points
+            scores[number] = min(1.0, score)
+        return scores if has_constant else {}
