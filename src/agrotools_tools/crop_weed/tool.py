@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from agrotools.calling.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.calling.contract import ImageFile, MaskFile, Region, tool
 from agrotools.calling.workspace import file_info
-from agrotools.core import Arguments, SampleFile, ToolError
+from agrotools.core import Arguments, SampleFile
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.reading import picture_of, read_image, read_labels
@@ -68,7 +68,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
 
 @tool(
     category="segmentation",
-    version="6",
+    version="7",
     resolves=_resolve,
     data_files=(head_files, *STRANGENESS_FILES),
     backends=("offline", UNTRAINED),
@@ -127,7 +127,12 @@ def _from_picture(
     from agrotools_tools.crop_weed.measure import separate_crop_in_picture
     from agrotools_tools.crop_weed.photographs import remarks_on_photo
     from agrotools_tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
-    from agrotools_tools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
+    from agrotools_tools.vision.vegetation import (
+        INDICES,
+        choose_index,
+        refuse_doubtful_plants,
+        segment,
+    )
     from agrotools_tools.zone_numbers import doubts_on_numbers
 
     info = file_info(image)
@@ -147,15 +152,7 @@ def _from_picture(
         notes += doubts
         flags += of_numbers
     if picture.photo is not None and bands is None:
-        doubt = doubt_of_cover(picture.photo, plants)
-        if doubt is not None:
-            hint = "take the picture in even light with a white balance, or give a near infrared band or a label raster"
-            raise ToolError(
-                "low_confidence",
-                f"plant cover cannot be told: {doubt}",
-                argument="image",
-                hint=hint,
-            )
+        refuse_doubtful_plants(picture.photo, plants)
         of_photo = remarks_on_photo(picture.photo, plants)
         notes += of_photo.notes
         flags += of_photo.flags
