@@ -195,6 +195,10 @@ def _find_plants(
         )
     if is_strange:
         flags = (*flags, FLAG)
+        notes = (
+            *notes,
+            "unlike single plants on soil: what is counted may be no plants, or several as one",
+        )
     return Counted(
         objects.centred_in(box, score_min),
         None,

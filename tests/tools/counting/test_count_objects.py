@@ -249,6 +249,10 @@ def test_fruit_that_the_net_knows_is_found_by_it(
     assert FLAG in result.flags
     monkeypatch.setattr(measure, "strangeness", lambda *_: Strangeness(0.0, 1.0))
     assert count("apples").count_interval == (3, 3), "0.3 x 2 to each side, and fruits are whole"
+    assert "low_resolution" not in count("apples").flags
+    shrunk = counted(pixels, "apples")
+    assert shrunk.count_interval is None, "fruit of unknown size in a small picture may be missed"
+    assert "low_resolution" in shrunk.flags
     stricter = count("apples", score_min=0.6)
     assert stricter.count_interval is None
     assert "count_not_calibrated" in stricter.flags
