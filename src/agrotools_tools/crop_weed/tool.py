@@ -15,7 +15,7 @@ from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.reading import picture_of, read_image, read_labels
 from agrotools_tools.crop_weed.result import UNTRAINED, CropWeedArea, SeparationChoice, head_files
-from agrotools_tools.vision import STRANGENESS_FILES, Index
+from agrotools_tools.vision import Index
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -70,7 +70,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     category="segmentation",
     version="7",
     resolves=_resolve,
-    data_files=(head_files, *STRANGENESS_FILES),
+    data_files=(head_files,),
     backends=("offline", UNTRAINED),
     expert=("index", "separation"),
     example={"image": "image"},

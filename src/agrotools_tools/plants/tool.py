@@ -169,7 +169,7 @@ def measure_weed_phenotype(
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in found.plants)
 
     notes = [*picture.notes, *green.notes, *scale.notes]
-    flags = [*picture.flags, *clipped, *green.flags, *scale.flags, "backend_generic"]
+    flags = [*picture.flags, *clipped, *green.flags, *scale.flags]
     if doubt is not None:
         flags.append("vegetation_uncertain")
         notes.append(f"these may be no plants: {doubt}")
