@@ -818,8 +818,8 @@ def find_lesions(
     if apart:
         flags.append("out_of_distribution")
         notes.append(
-            f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used,"
-            " which give too low a severity rather than too high a one"
+            f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used;"
+            " on strongly diseased leaves their severity is too low"
         )
     notes.append(
         "lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)"
