@@ -42,27 +42,38 @@ DOUBTS = frozenset(
     "false_colour_suspected implausible_heights implausible registration_uncertain different_places no_healthy_tissue "
     "grey_picture no_natural_colours leaf_outline_uncertain no_background_visible featureless_image too_dark "
     "none_well_visible no_colour pond_event_unclear scene_wide_shift mostly_no_data ranking_only "
-    "wide_count_interval crop_not_given contradicts_crop".split()
+    "wide_count_interval crop_not_given contradicts_crop low_resolution severity_too_low_possible "
+    "severity_too_high_possible".split()
 )
 """Flags that cast doubt on the whole answer, in contrast to flags about scale, completeness or presentation."""
 NET_CALLS, OTHER_CALLS = 30, 5
 """Calls of a kind per folder: of tools that use a net, and of others."""
+_COUNTED = {
+    "orchard_apples": ("apple",),
+    "orchard_pears": ("pear",),
+    "orchard_cherries": ("cherry",),
+    "neon_trees": ("trees",),
+}
+"""What the number of things in the truth of a folder counts."""
+_LEAST_PLANTS = 0.005
+"""Share of plants in a mask from which a picture holds some for certain; below it, they may be specks of the mask."""
 _RASTERS = ("ndvi", "lulc", "dem", "raster")
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents of the pictures of a folder.
+    """Contents of the pictures of a folder, or of one of them.
 
-    ``shows``: things that may be in them. ``cover``: bounds of plant cover, percent. ``made_for``: kinds of calls that
-    are made for them.
+    ``shows``: things that may be in them; ``holds``: things that certainly are. ``cover``: bounds of plant cover,
+    percent. ``made_for``: kinds of calls that are made for them.
     """
 
     shows: frozenset[str]
     cover: tuple[float, float]
     made_for: frozenset[str]
     leave_out: frozenset[str]
+    holds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,8 @@ class Stranger:
     subject: str
     read: Callable[[], bytes]
     shows: frozenset[str] | None = None
+    holds: frozenset[str] = frozenset()
+    """Things that people counted or marked in the picture."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +122,15 @@ def _lacks(thing: str, field: str) -> Callable[[Any, Contents], bool]:
     return lambda result, contents: thing not in contents.shows and bool(getattr(result, field))
 
 
+def _is_miscounted(thing: str) -> Callable[[Any, Contents], bool]:
+    def wrong(result: Any, contents: Contents) -> bool:
+        if result.count:
+            return thing not in contents.shows
+        return thing in contents.holds
+
+    return wrong
+
+
 def _best_and_score(result: Any) -> tuple[str | None, float | None]:
     score = result.candidates[0].score
     return result.best, None if score is None else round(score, 2)
@@ -122,12 +144,13 @@ def _outside(field: str) -> Callable[[Any, Contents], bool]:
     return wrong
 
 
-def _counted(thing: str, *, by_net: bool = False) -> Call:
-    words = f"counts some where there is no {thing}"
+def _counted(thing: str, shown_as: str | None = None, *, by_net: bool = False) -> Call:
+    """Return the kind of call that counts a thing; ``shown_as``: its name in the contents of pictures."""
+    words = f"counts some where there is no {thing}, or none where people found some"
     return Call(
         "count_objects",
         {"target": thing},
-        _lacks(thing, "count"),
+        _is_miscounted(shown_as or thing),
         words,
         lambda r: r.count,
         by_net=by_net,
@@ -162,12 +185,8 @@ CALLS: dict[str, Call] = {
     "apple_count": _counted("apple", by_net=True),
     "pear_count": _counted("pear"),
     "cherry_count": _counted("cherry"),
-    "crown_count": Call(
-        "count_objects", {"target": "tree"}, _lacks("trees", "count"), "counts some without trees", lambda r: r.count
-    ),
-    "plant_count": Call(
-        "count_objects", {"target": "plant"}, _lacks("plants", "count"), "counts some without plants", lambda r: r.count
-    ),
+    "crown_count": _counted("tree", "trees"),
+    "plant_count": _counted("plant", "plants"),
     "lesions": Call(
         "analyze_lesions",
         {},
@@ -325,7 +344,11 @@ def _outcome(
         given = {"before": paths[0], "after": paths[-1]}
     elif call.takes == "raster":
         given = {"chm": paths[0], **({"image": paths[0]} if call.tool == "count_objects" else {})}
-    shown = contents if picture.shows is None else replace(contents, shows=picture.shows)
+    # Where plants certainly cover some of a picture, it holds plants.
+    plants = {"plants"} if contents.cover[0] > 0 else set[str]()
+    shown = replace(contents, holds=picture.holds | plants)
+    if picture.shows is not None:
+        shown = replace(shown, shows=picture.shows)
     flags: tuple[str, ...] = ()
     try:
         with call_context(CallContext(keep=lambda artifact, _content: artifact)):
@@ -339,9 +362,8 @@ def _outcome(
     finally:
         for path in set(paths):
             path.unlink(missing_ok=True)
-    made_for = kind in contents.made_for and not (
-        kind.endswith("_count") and picture.shows and wrong
-    )
+    # A wrong count is an error whatever the tool is made for.
+    made_for = kind in contents.made_for and not (kind.endswith("_count") and wrong)
     return Outcome(
         kind, picture.folder, picture.name, picture.subject, made_for, status, wrong, flags, answer
     )
@@ -388,7 +410,9 @@ def _pictures(name: str, folder: Path, contents: Contents) -> Iterator[Stranger]
             ):
                 if relative is not None and (folder / relative).suffix.lower() in _SUFFIXES:
                     subject = relative if key in _RASTERS else _photograph(str(item["id"]), name)
-                    yield Stranger(name, relative, subject, (folder / relative).read_bytes)
+                    holds = frozenset(_COUNTED.get(name, ())) if item.get("count") else frozenset()
+                    read = (folder / relative).read_bytes
+                    yield Stranger(name, relative, subject, read, holds=holds)
 
 
 def _photograph(identity: str, folder: str) -> str:
@@ -416,11 +440,14 @@ def _pool(name: str, folder: Path) -> Iterator[Stranger]:
         return read
 
     for row in rows:
-        shows = None
+        shows, holds = None, frozenset[str]()
         if "boxes" in row:
-            fruits = {str(box[4]).split("_")[0] for box in row["boxes"]} | {row["label"]}
-            shows = frozenset({"fruit", "plants", "trees", *fruits})
-        yield Stranger(f"pool {name}", row["image"], row["group"], reader(row["image"]), shows)
+            holds = frozenset(str(box[4]).split("_")[0] for box in row["boxes"])
+            shows = frozenset({"fruit", "plants", "trees", row["label"], *holds})
+        elif float(row.get("vegetation_fraction") or 0) > _LEAST_PLANTS:
+            holds = frozenset({"plants"})
+        read = reader(row["image"])
+        yield Stranger(f"pool {name}", row["image"], row["group"], read, shows, holds)
 
 
 def summarise(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:

@@ -281,9 +281,13 @@ def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measu
     notes = (*notes, *sampled.notes, *sampled.cut.notes)
     flags = (*of_numbers, *sampled.cut.flags)
     is_whole = source.width * source.height <= WHOLE_PX and bands is None
-    more_notes, more_flags, doubt = _remarks(source, path, index) if is_whole else ((), (), "")
+    more_notes, more_flags, doubt = (), (), ""
+    if is_whole:
+        more_notes, more_flags, doubt = _remarks(source, path, index)
+    elif bands is None:
+        doubt = sampled.doubt or ""
     if doubt:
-        notes = (*notes, f"plant cover cannot be told: {doubt}")
+        notes = (*notes, f"plants cannot be told from the ground: {doubt}")
         only_index = Layers((of_index,), lambda box: read(box)[:1], has_halo=True)
         return Measured((only_index,), notes, (*of_numbers, "low_confidence"), ("veg_pct",))
     both = Layers((Quantity(value, COVER), of_index), lambda box: read(box)[::-1], has_halo=True)

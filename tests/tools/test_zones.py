@@ -307,7 +307,7 @@ def test_names_that_a_spreadsheet_would_compute_are_text_in_the_csv(tmp_path: Pa
 def test_doubt_of_the_tool_on_a_photograph_reaches_the_table(tmp_path: Path) -> None:
     grey = np.repeat(np.arange(SIDE, dtype=np.uint8)[None, None] * 2, SIDE, axis=1)
     path = raster(tmp_path / "odd.tif", np.repeat(grey, 3, axis=0) | 1, photometric="RGB")
-    of_tool = {"vegetation_uncertain", "out_of_distribution"} & {
+    of_tool = {"vegetation_uncertain", "false_colour_suspected"} & {
         *measure_crop_weed_area(path).flags
     }
     (row,) = measure_zones(path, zones(tmp_path / "a.gpkg", (0, 0, 50, 50))).rows

@@ -51,6 +51,26 @@ def test_a_stored_result_is_not_measured_again(tmp_path: Path) -> None:
     )
 
 
+def test_none_where_there_are_some_is_wrong_on_pictures_that_a_tool_is_made_for_too(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "data" / "cwfid"  # plants certainly cover some of its pictures
+    (folder / "images").mkdir(parents=True)
+    soil = np.random.default_rng(0).normal((120, 95, 75), 5, (120, 160, 3)).astype(np.uint8)
+    Image.fromarray(soil).save(folder / "images" / "one.png")
+    items = [{"id": "one", "image": "images/one.png", "source": {"repo": "r"}}]
+    (folder / "truth.json").write_text(json.dumps(items))
+    (outcome,) = measure(
+        tmp_path / "data",
+        None,
+        tmp_path / "results.jsonl",
+        calls=["plant_count"],
+        folders=["cwfid"],
+    )
+    assert outcome.answer == "0"
+    assert (outcome.wrong, outcome.made_for) == (True, False)
+
+
 def test_sums_of_a_file_of_results(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     outcome = {

@@ -63,6 +63,7 @@ from agrotools_tools.vision.vegetation import (
     choose_index,
     index_values,
     otsu_of_counts,
+    refuse_doubtful_plants,
     segment,
 )
 from agrotools_tools.zone_numbers import doubts_on_numbers
@@ -486,6 +487,7 @@ def _plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeRes
             "B": picture[..., 2],
         }
         plants = segment(choose_index("auto", channels), channels, pictures.valid)
+        refuse_doubtful_plants(picture, plants, argument=when)
         masks.append(plants.mask)
         notes += [f"{when}: {note}" for note in plants.notes]
         flags += plants.flags

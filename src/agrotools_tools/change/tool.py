@@ -97,7 +97,8 @@ def detect_change(
     Raises:
         ToolError: a file cannot be read or is too large; ``shape_mismatch`` (sizes differ, or the shift is too large),
             ``crs_mismatch``, ``band_not_found``, ``region_empty``, ``missing_metadata`` (min_area_m2 without a scale),
-            ``nothing_found`` (no data in common), ``invalid_argument``.
+            ``nothing_found`` (no data in common), ``invalid_argument``, ``low_confidence`` (vegetation: the plants of
+            a photograph cannot be told from the ground).
 
     Sources: NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """

@@ -81,7 +81,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="6",
+    version="7",
     data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
@@ -159,9 +159,10 @@ def _find_plants(
     from agrotools_tools.vision.strangeness import FLAG, strangeness
     from agrotools_tools.vision.vegetation import (
         choose_index,
-        doubt_of_cover,
         has_patchy_ground,
+        refuse_doubtful_plants,
         segment,
+        weakness_of_cover,
     )
 
     picture = read_field_picture(image, None, None, file_info(image))
@@ -175,18 +176,18 @@ def _find_plants(
         )
     index = choose_index("auto", picture.bands)
     plants = segment(index, colour_bands(picture)[0], picture.valid)
+    if picture.photo is not None:
+        refuse_doubtful_plants(picture.photo, plants)
     objects = plants_on_soil(plants.mask, expected_size_px)
     scale = choose_scale(gsd_m, picture.gsd_m)
     notes, flags = (*notes, *picture.notes, *plants.notes), (*picture.flags, *plants.flags)
+    if weakness := weakness_of_cover(plants):
+        notes = (*notes, f"the count is uncertain: {weakness}")
+        flags = (*flags, "vegetation_uncertain")
     is_strange = has_huge_part(plants.mask, picture.valid)
     if is_strange:
         notes = (*notes, "one part covers too much of the picture to be a single plant on soil")
-    if len(objects) and picture.photo is not None:
-        if doubt := doubt_of_cover(picture.photo, plants):
-            notes, flags = (
-                (*notes, f"these may be no plants: {doubt}"),
-                (*flags, "vegetation_uncertain"),
-            )
+    if picture.photo is not None:
         is_strange = (
             is_strange
             or strangeness(picture.photo, "field").is_strange
@@ -194,6 +195,10 @@ def _find_plants(
         )
     if is_strange:
         flags = (*flags, FLAG)
+        notes = (
+            *notes,
+            "unlike single plants on soil: what is counted may be no plants, or several as one",
+        )
     return Counted(
         objects.centred_in(box, score_min),
         None,

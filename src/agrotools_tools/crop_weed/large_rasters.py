@@ -43,6 +43,8 @@ from agrotools_tools.vision.index_bands import index_bands
 from agrotools_tools.vision.vegetation import (
     IndexThreshold,
     choose_threshold,
+    doubt_of_sample,
+    doubtful_plants,
     index_values,
     smooth_index,
 )
@@ -54,6 +56,9 @@ BLOCK_PX = 2**23
 """Approximate number of values read at once. In smaller blocks the halo, which is read twice, is a larger part."""
 _SAMPLE_PX = 4_000_000
 """Approximate number of pixels from which the threshold of a large raster is chosen."""
+_NATURAL: tuple[Role, ...] = ("R", "G", "B")
+_COLOUR_SAMPLE_PX = 250_000
+"""Approximate number of pixels whose colours say whether plants can be told from the ground."""
 _SAMPLE_BLOCK_PX = 2**17
 """Approximate number of pixels of each block of that sample."""
 
@@ -83,12 +88,17 @@ def _segment(
 
 @dataclass(frozen=True, eq=False)
 class SampledThreshold:
-    """Threshold of an index from tiles of a raster. ``factor``: brings colours to 0..255."""
+    """Threshold of an index from tiles of a raster.
+
+    ``factor``: brings colours to 0..255. ``doubt``: why plants cannot be told from the ground, None if they can, or if
+    the raster has no natural colours.
+    """
 
     index: Index
     cut: IndexThreshold
     factor: float
     notes: tuple[str, ...]
+    doubt: str | None
 
     def plants(
         self, bands: Mapping[Role, NDArray[np.float32]]
@@ -133,25 +143,39 @@ def sample_threshold(
     ]
     factor = 1.0
     if "B" in used and source.dtype != "uint8":
-        colours = np.concatenate(
+        known = np.concatenate(
             [band[np.isfinite(band)] for bands in read for band in bands.values()]
         )
-        top = float(np.percentile(colours, 99.9)) if colours.size else 0.0
+        top = float(np.percentile(known, 99.9)) if known.size else 0.0
         factor = 255.0 / top if top > 0 else 1.0
+    has_natural_colours = "B" in used and source.dtype == "uint8"
     parts: list[NDArray[np.float32]] = []
+    colours: list[NDArray[np.uint8]] = []
     for bands in read:
         values = _scaled_index(index, bands, factor)
-        parts.append(smooth_index(values, there := np.isfinite(values))[there])
+        there = np.isfinite(values)
+        parts.append(smooth_index(values, there)[there])
+        if has_natural_colours:
+            colours.append(
+                np.stack([bands[role][there] for role in _NATURAL], axis=1).astype(np.uint8)
+            )
     sample = np.concatenate(parts)
     if not sample.size:
         why = f"{source.name} holds no data in the parts that were looked at"
         hint = "check the file's nodata value, or choose a part with region"
         raise ToolError("nothing_found", why, argument="image", hint=hint)
-    sample = sample[:: max(1, sample.size // _SAMPLE_PX)] if is_small else sample  # as of a picture
+    step = max(1, sample.size // _SAMPLE_PX) if is_small else 1  # as of a picture
+    sample = sample[::step]
     notes = (f"threshold from {sample.size} pixels of tiles spread over the raster",)
     if factor != 1.0:
         notes += (f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)",)
-    return SampledThreshold(index, choose_threshold(index, sample), factor, notes)
+    cut = choose_threshold(index, sample)
+    doubt = None
+    if has_natural_colours:
+        thin = max(1, sample.size // _COLOUR_SAMPLE_PX)
+        natural = np.concatenate(colours)[::step]
+        doubt = doubt_of_sample(index, cut.flags, sample[::thin], natural[::thin])
+    return SampledThreshold(index, cut, factor, notes, doubt)
 
 
 def _scaled_index(
@@ -193,6 +217,8 @@ def measure_by_blocks(
         found = index_bands(source, index, bands, info)
         chosen, used = found.index, found.used
         sampled = sample_threshold(source, used, chosen, box)
+        if sampled.doubt is not None and bands is None:
+            raise doubtful_plants(sampled.doubt)
         cover, shown, count = _segment(source, used, sampled, box)
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         doubts, of_numbers = doubts_on_numbers(source, used, can_be_stated=False)

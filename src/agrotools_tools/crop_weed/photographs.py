@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools_tools.crop_weed.heads import is_false_colour
-from agrotools_tools.vision.strangeness import FLAG, strangeness
 from agrotools_tools.vision.vegetation import Vegetation, weakness_of_cover
 
 
@@ -24,6 +23,4 @@ def remarks_on_photo(photo: NDArray[np.uint8], plants: Vegetation) -> Remarks:
         notes.append(f"plant cover is uncertain: {weakness}")
     if is_false_colour(photo):
         flags.append("false_colour_suspected")
-    if strangeness(photo, "field").is_strange:
-        flags.append(FLAG)
     return Remarks(tuple(notes), tuple(flags))

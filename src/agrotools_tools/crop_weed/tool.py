@@ -10,12 +10,12 @@ from pydantic import Field, JsonValue
 from agrotools.calling.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.calling.contract import ImageFile, MaskFile, Region, tool
 from agrotools.calling.workspace import file_info
-from agrotools.core import Arguments, SampleFile, ToolError
+from agrotools.core import Arguments, SampleFile
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.reading import picture_of, read_image, read_labels
 from agrotools_tools.crop_weed.result import UNTRAINED, CropWeedArea, SeparationChoice, head_files
-from agrotools_tools.vision import STRANGENESS_FILES, Index
+from agrotools_tools.vision import Index
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -70,7 +70,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     category="segmentation",
     version="7",
     resolves=_resolve,
-    data_files=(head_files, *STRANGENESS_FILES),
+    data_files=(head_files,),
     backends=("offline", UNTRAINED),
     expert=("index", "separation"),
     example={"image": "image"},
@@ -122,7 +122,12 @@ def _from_picture(
     from agrotools_tools.crop_weed.photographs import remarks_on_photo
     from agrotools_tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools_tools.vision.index_bands import index_bands
-    from agrotools_tools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
+    from agrotools_tools.vision.vegetation import (
+        INDICES,
+        choose_index,
+        refuse_doubtful_plants,
+        segment,
+    )
     from agrotools_tools.zone_numbers import doubts_on_numbers
 
     info = file_info(image)
@@ -147,15 +152,7 @@ def _from_picture(
     notes += doubts
     flags += of_numbers
     if picture.photo is not None and bands is None:
-        doubt = doubt_of_cover(picture.photo, plants)
-        if doubt is not None:
-            hint = "take the picture in even light with a white balance, or give a near infrared band or a label raster"
-            raise ToolError(
-                "low_confidence",
-                f"plant cover cannot be told: {doubt}",
-                argument="image",
-                hint=hint,
-            )
+        refuse_doubtful_plants(picture.photo, plants)
         of_photo = remarks_on_photo(picture.photo, plants)
         notes += of_photo.notes
         flags += of_photo.flags

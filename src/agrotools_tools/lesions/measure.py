@@ -33,7 +33,7 @@ from agrotools.calling.workspace import backend_in_use
 from agrotools.core import FrozenModel, ToolError
 from agrotools.vision import Box
 from agrotools.vision.reading import bounds
-from agrotools_tools.lesions.result import IN_FIELD, MODEL_FILES, RULES, Lab
+from agrotools_tools.lesions.result import IN_FIELD, MODEL_FILES, RULES, TOO_HIGH, TOO_LOW, Lab
 from agrotools_tools.shipped import shipped_file
 from agrotools_tools.vision.colours import lab_of
 from agrotools_tools.vision.nets import checked_arrays, read_description, unusable_weights
@@ -83,6 +83,22 @@ _NECK_SHARE = 0.018
 """Radius of the disc that parts leaves which touch at a narrow place, as a share of the longer side of the picture."""
 _NOTCH_SHARE = 0.03
 """Radius of the disc that closes notches in the outline of a leaf, as a share of the square root of its area."""
+_SURROUNDINGS_SHARE = 0.05
+"""Width of a leaf's surroundings, as a share of the square root of its area."""
+_MOST_LIKE_LEAF = 0.2
+"""Share of a leaf's surroundings in the colours of leaves above which its outline is uncertain.
+
+Coffee leaves were cut out and laid on photographs of other ground, 22 on each. On dry soil, wood, skin, litter and
+gravel the share is at most 0.17, and the leaf takes in 0.02 of its area beside it; on yellowish clods of soil it is at
+least 0.23 (0.11), on grass 0.33 (1.9).
+"""
+_GREEN_HUE_DEG = 105.0
+"""Hue angle above which surroundings are green plants; below it they are yellowish ground."""
+_INSET_SHARE, _MARGIN_OVER_INSET = 0.03, 3
+"""Widths of the margin inside and outside the outline of a leaf in which the outline is refined: inside, as a share of
+the square root of the leaf's area; outside, over the width inside."""
+_REFINEMENTS = 3
+"""Rounds of learning colours and moving the outline."""
 _LARGEST_HOLE_SHARE = 0.06
 """Largest hole, as a share of the leaf, that is filled in the field."""
 _MIN_PLANT_SHARE = 0.01
@@ -209,12 +225,13 @@ def _estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], floa
 
 def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     """Find the largest leaf on a plain background, in sRGB pixels, uint8 (rows, columns, 3); None if the background
-    is busy or itself green. ToolError ``nothing_found`` if nothing on the plain background resembles a leaf."""
+    is busy, or has itself the colours of leaves or lesions (green, yellow or brown). ToolError ``nothing_found`` if
+    nothing on the plain background resembles a leaf."""
     small = shrink_image(pixels)
     lab = lab_of(small)
     board, plain_share = _estimate_board(lab)
     middle = np.median(board.reshape(-1, 3), axis=0)
-    if plain_share < _PLAIN_SHARE or (_is_plant_coloured(middle) and middle[1] < 0):
+    if plain_share < _PLAIN_SHARE or _is_plant_coloured(middle):
         return None
     difference = lab - board
     colour = np.hypot(difference[..., 1], difference[..., 2])
@@ -336,6 +353,7 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     padded = np.pad(leaf.astype(np.uint8), 2 * wide)
     closed = np.asarray(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, disc(wide)), np.bool_)
     leaf = _fill_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE_SHARE)
+    leaf = _refine_outline(small, leaf)
     inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), disc(1)), np.bool_)[
         1:-1, 1:-1
     ]
@@ -349,12 +367,74 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     flags = [IN_FIELD]
     if rest > _SEVERAL:
         flags.append("several_leaves")
-    if leaf.sum() / hull_px(leaf) < _LEAF_LIKE:
-        flags.append("leaf_outline_uncertain")
     if plants.mean() > 0.9:
         flags.append("no_background_visible")
     note = "busy background: the leaf is the largest green or yellow area near the middle; leaves that overlap are one"
+    doubt = _doubt_of_outline(leaf, plants, hue)
+    if doubt is not None:
+        flags += ["leaf_outline_uncertain", doubt.flag]
+        note = f"{note}; {doubt.note}"
     return Leaf(full, None, (note,), tuple(flags))
+
+
+class _OutlineDoubt(NamedTuple):
+    """Doubt of a leaf's outline: the flag of the way in which the severity errs, and a note."""
+
+    flag: str
+    note: str
+
+
+def _doubt_of_outline(
+    leaf: NDArray[np.bool_], plants: NDArray[np.bool_], hue: NDArray[np.floating]
+) -> _OutlineDoubt | None:
+    """Return the doubt of the outline of a leaf in the field, or None.
+
+    ``plants``: what has the colours of a leaf; ``hue``: degrees.
+    """
+    width = max(2, round(_SURROUNDINGS_SHARE * math.sqrt(float(leaf.sum()))))
+    wider, near = (
+        np.asarray(cv2.dilate(leaf.astype(np.uint8), disc(radius)), np.bool_)
+        for radius in (width, 1)
+    )
+    around = wider & ~near
+    like_leaf = around & plants
+    if like_leaf.sum() > _MOST_LIKE_LEAF * around.sum():
+        if float(np.median(hue[like_leaf])) >= _GREEN_HUE_DEG:
+            return _OutlineDoubt(TOO_LOW, "other plants around it may count as healthy leaf")
+        return _OutlineDoubt(TOO_HIGH, "yellowish ground around it may count as lesion")
+    if leaf.sum() / hull_px(leaf) < _LEAF_LIKE:
+        return _OutlineDoubt(TOO_LOW, "lesions in the colours of the ground may be cut off from it")
+    return None
+
+
+def _refine_outline(pixels: NDArray[np.uint8], leaf: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Move the outline of a leaf to where its colours, lesions included, end and those around it begin.
+
+    Lesions at the margin are not green, so a search by green cuts them off. The colours of the leaf's inner part and of
+    the picture beyond its surroundings are learnt, and the pixels between them are divided so that the outline is short
+    and follows edges (Rother, Kolmogorov and Blake 2004, GrabCut).
+    """
+    inset = max(1, round(_INSET_SHARE * math.sqrt(float(leaf.sum()))))
+    core = np.asarray(cv2.erode(np.pad(leaf, 1).astype(np.uint8), disc(inset)), np.bool_)[
+        1:-1, 1:-1
+    ]
+    near = np.asarray(cv2.dilate(leaf.astype(np.uint8), disc(_MARGIN_OVER_INSET * inset)), np.bool_)
+    if not core.any() or near.all():
+        return leaf
+    labels = np.full(leaf.shape, cv2.GC_BGD, np.uint8)
+    labels[near] = cv2.GC_PR_BGD
+    labels[leaf] = cv2.GC_PR_FGD
+    labels[core] = cv2.GC_FGD
+    cv2.setRNGSeed(0)  # the colours are grouped from random starts
+    background, foreground = np.zeros((1, 65)), np.zeros((1, 65))
+    no_frame = (0, 0, 0, 0)  # the labels say where the leaf may be
+    cv2.grabCut(
+        *(pixels, labels, no_frame, background, foreground),
+        _REFINEMENTS,
+        cv2.GC_INIT_WITH_MASK,
+    )
+    refined, _ = _largest_area((labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD))
+    return _fill_holes(refined, _LARGEST_HOLE_SHARE)
 
 
 def _middle_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
@@ -738,7 +818,8 @@ def find_lesions(
     if apart:
         flags.append("out_of_distribution")
         notes.append(
-            f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used"
+            f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used;"
+            " on strongly diseased leaves their severity is too low"
         )
     notes.append(
         "lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)"

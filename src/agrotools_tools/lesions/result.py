@@ -24,6 +24,8 @@ RULES = "rules"
 """Back-end that never uses the model."""
 IN_FIELD = "field_background"
 """Flag of leaves before a busy background."""
+TOO_LOW, TOO_HIGH = "severity_too_low_possible", "severity_too_high_possible"
+"""Flags of leaves whose outline is uncertain: the way in which the severity errs."""
 Lab = tuple[float, float, float]
 GradeScale = Literal["percent", "0-4", "1-9"]
 MODEL_FILES = ("lesion_model.json", "lesion_model.npz")

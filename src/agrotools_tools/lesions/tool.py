@@ -44,7 +44,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="3",
+    version="4",
     resolves=_resolve,
     data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),
@@ -128,8 +128,12 @@ def analyze_lesions(
     given_gsd_m = None if scale_mm_px is None else scale_mm_px / 1000
     scale = choose_scale(given_gsd_m, info.gsd_m if info and info.gsd_m else None)
     flags = [*picture.flags, *clipped, *leaf.flags, *lesions.flags]
+    strange: list[str] = []
     if is_strange:
         flags.append(FLAG)
+        strange = [
+            "unlike single leaves in focus: it may be no leaf, and then the severity says nothing"
+        ]
     flags += scale.flags
     if leaf.area_px < _LEAST_DETAIL_PX**2:
         flags.append("low_resolution")
@@ -141,6 +145,6 @@ def analyze_lesions(
         None if scale.gsd_m is None else 1000 * scale.gsd_m,
         min_lesion_px,
         grade_scale,
-        [*picture.notes, *leaf.notes, *lesions.notes, *scale.notes],
+        [*picture.notes, *leaf.notes, *lesions.notes, *strange, *scale.notes],
         flags,
     )

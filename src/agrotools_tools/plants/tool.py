@@ -100,7 +100,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="measurement",
-    version="2",
+    version="3",
     resolves=_resolve,
     expert=("ground_y_px",),
     example={"image": "image", "scale_marker": {"type": "circle", "size_cm": 2.5}},
@@ -118,9 +118,10 @@ def measure_weed_phenotype(
     Centimetres need scale_cm_px or a scale_marker of type circle.
 
     Raises:
-        ToolError: the file cannot be read; ``nothing_found`` (no plant), ``missing_metadata`` (a marker that cannot be
-            found), ``region_empty``, ``band_not_found`` (a grey picture), ``invalid_argument`` (a ground line outside
-            the picture or in a view from above).
+        ToolError: the file cannot be read; ``nothing_found`` (no plant), ``low_confidence`` (no plant is found,
+            and shade or a colour cast may hide some), ``missing_metadata`` (a marker that cannot be found),
+            ``region_empty``, ``band_not_found`` (a grey picture), ``invalid_argument`` (a ground line outside the
+            picture or in a view from above).
 
     Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
@@ -132,7 +133,7 @@ def measure_weed_phenotype(
         numbered_mask,
         scale_of,
     )
-    from agrotools_tools.vision.vegetation import doubt_of_cover, segment
+    from agrotools_tools.vision.vegetation import doubt_of_cover, doubtful_plants, segment
 
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
@@ -153,6 +154,9 @@ def measure_weed_phenotype(
     if ground_y_px is not None:
         inside[ground_y_px:] = False
     found = find_plants(inside, side_view=view == "side")
+    doubt = doubt_of_cover(picture.pixels, green)
+    if not found.plants and doubt is not None:
+        raise doubtful_plants(doubt)
     if not found.plants:
         why = f"there is no plant in {'the region of ' if region else ''}{name}"
         argument = "region" if region else "image"
@@ -165,8 +169,8 @@ def measure_weed_phenotype(
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in found.plants)
 
     notes = [*picture.notes, *green.notes, *scale.notes]
-    flags = [*picture.flags, *clipped, *green.flags, *scale.flags, "backend_generic"]
-    if doubt := doubt_of_cover(picture.pixels, green):
+    flags = [*picture.flags, *clipped, *green.flags, *scale.flags]
+    if doubt is not None:
         flags.append("vegetation_uncertain")
         notes.append(f"these may be no plants: {doubt}")
     if scale.cm_px is None:

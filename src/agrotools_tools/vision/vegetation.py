@@ -1,7 +1,7 @@
 """Separation of plants and soil: an index per pixel, Otsu's threshold, and a check for two classes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision import Role
 from agrotools_tools.vision import Index
-from agrotools_tools.vision.colours import lab_of
+from agrotools_tools.vision.colours import lab_of, lab_of_list
 
 
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_]:
@@ -233,37 +233,78 @@ def _one_class(
     return IndexThreshold(None, plants, contrast, (note,), (flag,))
 
 
+def refuse_doubtful_plants(
+    photo: NDArray[np.uint8], plants: Vegetation, *, argument: str = "image"
+) -> None:
+    """Refuse the plants of a photograph that cannot be told from the ground, none included; :func:`doubt_of_cover`
+    says when. Every tool whose numbers rest on all plants of a photograph asks here, or leaves these numbers out for
+    the same reason.
+
+    Raises:
+        ToolError: ``low_confidence``.
+    """
+    doubt = doubt_of_cover(photo, plants)
+    if doubt is not None:
+        raise doubtful_plants(doubt, argument)
+
+
+def doubtful_plants(doubt: str, argument: str = "image") -> ToolError:
+    """Return the error of a picture whose plants cannot be told from the ground."""
+    hint = "take the picture in even light with a white balance, or give a near infrared band or a label raster"
+    return ToolError(
+        "low_confidence",
+        f"plants cannot be told from the ground: {doubt}",
+        argument=argument,
+        hint=hint,
+    )
+
+
 def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None:
     """Return why the plant cover of a photograph cannot be relied on, or None.
+
+    Args:
+        picture: natural colours, uint8 (rows, columns, 3), which ``plants`` were searched in.
+    """
+    step = max(1, math.isqrt(plants.valid.size // _COLOUR_SAMPLE_PX))
+    inside = plants.valid[::step, ::step]
+    values = plants.values[::step, ::step][inside]
+    colours = picture[::step, ::step][inside]
+    return doubt_of_sample(plants.index, plants.flags, values, colours)
+
+
+def doubt_of_sample(
+    index: Index,
+    flags: Collection[str],
+    values: NDArray[np.float32],
+    colours: NDArray[np.uint8],
+) -> str | None:
+    """Return why the plant cover cannot be relied on that was found in a sample of pixels, or None.
 
     Plants in deep shade, dry plants and plants under a colour cast have the colours of soil. So a finding of no or few
     plants is relied on only in light, where the ground is grey to yellow and red as soil is, and where no greenish part
     was left out; a finding of plants alone only where no part is without green.
 
     Args:
-        picture: natural colours, uint8 (rows, columns, 3), which ``plants`` were searched in.
+        flags: of the threshold or the mask.
+        values: smoothed index, float32 (pixels,).
+        colours: natural colours, uint8 (pixels, 3).
     """
-    level = INDICES[plants.index].plant_level
     none, few, full, weak = (
-        flag in plants.flags
+        flag in flags
         for flag in ("no_vegetation", "sparse_vegetation", "no_soil_visible", "low_contrast")
     )
-    if not (none or few or full or weak):
+    if not (none or few or full or weak) or not len(values):
         return None
-    step = max(1, math.isqrt(plants.valid.size // _COLOUR_SAMPLE_PX))
-    inside = plants.valid[::step, ::step]
-    values = plants.values[::step, ::step][inside]
-    lab = lab_of(np.ascontiguousarray(picture[::step, ::step]))[inside]
-    if not len(lab):
-        return None
+    lab = lab_of_list(colours)
     _, reddish, yellowish = np.median(lab, axis=0)
     if not full and float((lab[:, 0] < _SHADE_LIGHTNESS).mean()) > _MOST_SHADE:
         return "much of the picture is in deep shade"
     if (none or few) and (reddish > yellowish + 1 or yellowish < -_GREENISH / 2):
         return "the picture has a colour cast: its ground is bluish or pink, as soil is not"
-    if plants.index == "lab_a" and none and float(np.percentile(values, 99)) >= _GREENISH:
+    if index == "lab_a" and none and float(np.percentile(values, 99)) >= _GREENISH:
         return "some parts are greenish, but do not stand out from the rest"
-    if plants.index == "lab_a" and full and float(np.percentile(values, 5)) < _CLOSED * level:
+    level = INDICES[index].plant_level
+    if index == "lab_a" and full and float(np.percentile(values, 5)) < _CLOSED * level:
         return "some parts are not green, but do not stand out from the plants"
     return None
 

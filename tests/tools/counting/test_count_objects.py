@@ -27,7 +27,7 @@ from agrotools_tools.counting.measure import (
 )
 from agrotools_tools.counting.result import CountedObjects, ObjectCount, objects_in_boxes
 from agrotools_tools.counting.tool import mode_for
-from agrotools_tools.vision import strangeness, vegetation
+from agrotools_tools.vision import strangeness
 from agrotools_tools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster
 from support.real_pictures import real_pictures
@@ -166,13 +166,19 @@ def is_strange_by(patch: pytest.MonkeyPatch, **scores: float) -> None:
         patch.setattr(module, "strangeness", lambda _, domain: Strangeness(scores[domain], 1.0))
 
 
-def test_doubtful_plants_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("strange", [0.0, 2.0])
+@pytest.mark.parametrize("plants", [14, 0])
+def test_counts_on_pictures_unlike_fields_are_flagged(
+    strange: float, plants: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_strange_by(monkeypatch, field=strange, leaf=5.0)
+    flags = counted(on((130, 100, 75), (60, 130, 40), plants), "plants").flags
+    assert (FLAG in flags) == (strange > 1)
+
+
+def test_counts_on_ground_of_several_colours_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_strange_by(monkeypatch, field=0.0, leaf=5.0)
     pixels = on((130, 100, 75), (60, 130, 40), 14)
-    for strange, doubt in ((0.0, None), (2.0, None), (0.0, "shade")):
-        is_strange_by(monkeypatch, field=strange, leaf=5.0)
-        monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
-        flags = counted(pixels, "plants").flags
-        assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
     walls = np.where(np.arange(400)[None, :, None] < 200, (90, 90, 140), (150, 110, 80))
     street = np.where(discs(SHAPE, GRID, 14)[..., None], pixels, walls).astype(np.uint8)
     assert FLAG in counted(street, "plants").flags
@@ -243,6 +249,10 @@ def test_fruit_that_the_net_knows_is_found_by_it(
     assert FLAG in result.flags
     monkeypatch.setattr(measure, "strangeness", lambda *_: Strangeness(0.0, 1.0))
     assert count("apples").count_interval == (3, 3), "0.3 x 2 to each side, and fruits are whole"
+    assert "low_resolution" not in count("apples").flags
+    shrunk = counted(pixels, "apples")
+    assert shrunk.count_interval is None, "fruit of unknown size in a small picture may be missed"
+    assert "low_resolution" in shrunk.flags
     stricter = count("apples", score_min=0.6)
     assert stricter.count_interval is None
     assert "count_not_calibrated" in stricter.flags

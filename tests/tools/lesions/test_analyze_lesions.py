@@ -207,6 +207,38 @@ def test_a_leaf_before_soil() -> None:
     assert result.severity_pct == pytest.approx(100 * LESION.sum() / LEAF.sum(), rel=0.3)
 
 
+WOOD, CLODS, GRASS = (96, 58, 34), (150, 135, 75), (90, 160, 60)
+
+
+def test_lesions_at_the_margin_are_part_of_a_leaf_on_brown_wood() -> None:
+    lesion = spots(((240, 222, 14), (100, 150, 16)))
+    result = analysed(leaf_picture(LEAF, lesion, board=WOOD))
+    truth = 100 * (lesion & LEAF).sum() / LEAF.sum()
+    assert result.severity_pct == pytest.approx(truth, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("ground", "said"),
+    [
+        (GRASS, "severity_too_low_possible"),
+        (CLODS, "severity_too_high_possible"),
+        (WOOD, None),
+    ],
+    ids=["grass", "clods of soil", "wood"],
+)
+def test_where_the_ground_is_like_a_leaf_it_is_said_which_way_the_severity_errs(
+    ground: tuple[int, int, int], said: str | None
+) -> None:
+    # Every second square of the ground is grey, so that it is no plain board.
+    rows, columns = np.indices(SHAPE) // 24
+    is_grey = ((rows + columns) % 2 == 0)[..., None] & ~LEAF[..., None]
+    picture = np.where(is_grey, 120, leaf_picture(LEAF, LESION, board=ground)).astype(np.uint8)
+    flags = analysed(picture).flags
+    directions = [flag for flag in flags if flag.startswith("severity_too_")]
+    assert directions == ([] if said is None else [said])
+    assert ("leaf_outline_uncertain" in flags) == (said is not None)
+
+
 def test_masks_transparent_ground_and_regions_say_where_the_leaf_is() -> None:
     half = LEAF & (np.arange(SHAPE[1])[None] < 240)
     result = analysed(PICTURE, RULES, leaf_mask=(3 * half).astype(np.uint8))
