@@ -452,7 +452,7 @@ class Record(FrozenModel):
     seconds: float = 0.0
     faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
     """Faults that were put into the tool calls, in the order of the calls."""
-    checksum: Annotated[str, Field(default_factory=_checksum_of_sample)]
+    checksum: str = Field(default_factory=_checksum_of_sample)
     """:attr:`Sample.checksum` when the record was made: a stored sample that differs from it was changed by hand. That
     of the sample as it is, in records of versions that stored none."""
     agent_replies: Annotated[

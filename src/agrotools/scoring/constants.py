@@ -215,11 +215,11 @@ class ConstantTable:
                 for group in self.groups_of(sample, slot):
                     group.add(cluster_of(sample), answer, points.get(slot.name, 0.0))
 
-    def groups_of(self, sample: Sample, slot: Slot) -> tuple[AnswerGroup, AnswerGroup]:
-        """Return the groups of a slot, the narrower first."""
+    def groups_of(self, sample: Sample, slot: Slot) -> Sequence[AnswerGroup]:
+        """Return the groups of a slot, the narrowest first: its template, its task type, the benchmark."""
         kind = (slot.name, slot.type, getattr(slot, "unit", None))
-        by_template = self._groups[("template", sample.template, *kind)]
-        return by_template, self._groups[("task type", sample.task_type, *kind)]
+        wider = (("template", sample.template), ("task type", sample.task_type), ())
+        return [self._groups[(*of, *kind)] for of in wider]
 
     def values(self, sample: Sample) -> dict[str, JsonValue]:
         """Return the constants of a sample by slot name, without slots that have none."""
