@@ -29,8 +29,8 @@ from agrotools_build.templates import Template, Thing, load_templates
 from agrotools_build.templates.slot_draft import JOINED, NAMES_OF
 from agrotools_build.templates.thing import Subject
 from agrotools_build.templates.wording import Language
-from agrotools_tools.recognition.candidates import is_negative
 from agrotools_tools.recognition.diagnose_pest_disease import LabelEntries, entries_of_labels
+from agrotools_tools.recognition.pack_subjects import is_negative
 
 _WEED_KINDS: tuple[Kind, ...] = ("weed", "crop")
 

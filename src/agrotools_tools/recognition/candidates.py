@@ -20,12 +20,12 @@ from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 from agrotools_tools.learned.weights import weight_files, weights_of
 from agrotools_tools.recognition import NAMED_FROM, NetName
+from agrotools_tools.recognition.pack_subjects import is_negative, shown_by_labels
 
 if TYPE_CHECKING:
     from agrotools_tools.recognition.net import Judgement
 
 CandidateKind = Literal["pest", "disease", "weed", "crop", "healthy", "other"]
-_NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "other")
 _OVERLAY_PX = 512
 PACK = "pack:"
 PESTS = "pests"
@@ -120,7 +120,6 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path | None) ->
     """Return the pack named by a back-end, or the shipped net. ``image``: what is to be recognised, if anything is."""
     from agrotools.knowledge.kb_names import kb_names
     from agrotools_tools.recognition.net import shipped_net
-    from agrotools_tools.recognition.pack_subjects import shown_by_labels
     from agrotools_tools.recognition.packs import load_pack
 
     if backend is not None and backend.startswith(PACK):
@@ -178,13 +177,6 @@ class Candidate(ResultPart):
     """id for lookup_agronomy; null where the knowledge base has no entry"""
     score: float | None
     """calibrated probability, 0 to 1 (of the candidates allowed); null where it is not calibrated"""
-
-
-def is_negative(label: str) -> bool:
-    """True if a label means that there is no weed."""
-    from agrotools.knowledge.words import folded
-
-    return folded(label) in _NO_WEED
 
 
 def candidates_of(

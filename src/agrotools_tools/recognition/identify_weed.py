@@ -21,12 +21,12 @@ from agrotools_tools.recognition.candidates import (
     choose_by_larger_model,
     display_name,
     identifier,
-    is_negative,
     name_by_recogniser,
     naming_fields,
     read_image_part,
     recogniser_for,
 )
+from agrotools_tools.recognition.pack_subjects import is_negative
 from agrotools_tools.vision import STRANGENESS_FILES
 
 if TYPE_CHECKING:

@@ -15,8 +15,16 @@ ANY = "any"
 """What a pack shows whose pictures are of no crop in particular: weeds, pests, or things on any crop."""
 _OF_NO_CROP = frozenset({"weed", "pest", "crop"})
 """Kinds of entries that are the same on every crop."""
+_NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "other")
 _MOST_WORDS = 3
 """Words of the longest names of crops."""
+
+
+def is_negative(label: str) -> bool:
+    """Return True if a label means that there is no weed."""
+    from agrotools.knowledge.words import folded
+
+    return folded(label) in _NO_WEED
 
 
 def crops_in_label(label: str, names: "KbNames") -> tuple[str, ...]:
@@ -94,7 +102,6 @@ _LISTED = 4
 def _is_of_no_crop(label: str, names: "KbNames") -> bool:
     """Return True for a label that is no leaf of a crop: a weed, a pest, a crop itself, or none of these."""
     from agrotools.knowledge.kb_names import healthy_crop
-    from agrotools_tools.recognition.candidates import is_negative
 
     if is_negative(label):
         return True
