@@ -378,7 +378,11 @@ def _verdict_line(result: "Gate") -> str:
     if result.fault:
         return f"{result.fault} ({UNREAD_LISTED})"
     if not result.passed:
-        beside = f", whatever is right of what is open: {unread}" if any(result.unread) else ""
+        beside = (
+            f", even with all unread values counted as right: {unread}"
+            if any(result.unread)
+            else ""
+        )
         return f"FAIL: the score dropped by more than {allowed}{beside}"
     if result.rests_on_unread:
         return (
@@ -386,16 +390,12 @@ def _verdict_line(result: "Gate") -> str:
             f"may be more than {allowed}"
         )
     tested = f"these {_units_text(result)}"
-    only = ""
+    if result.detectable is None:
+        return f"PASS, but {tested} could not have found any drop"
+    least = f"{100 * result.detectable:.1f}".removesuffix(".0")
     if result.bound.drop > result.max_drop:
-        only = "only "
-    found = f"{tested} could not have found any drop"
-    if result.detectable is not None:
-        least = f"{100 * result.detectable:.1f}".removesuffix(".0")
-        found = f"{tested} would have found {only}drops of {least} points or more"
-    if only or result.detectable is None:
-        return f"PASS, but {found}"
-    return f"PASS: no drop of more than {allowed} is shown; {found}"
+        return f"PASS, but {tested} would have found only drops of {least} points or more"
+    return f"PASS: no drop of more than {allowed} is shown; {tested} would have found drops of {least} points or more"
 
 
 def _units_text(result: "Gate") -> str:

@@ -1,4 +1,4 @@
-"""How much of the table of own photos a benchmark uses: found by its build, shown above its results."""
+"""Share of the table of own photos that a benchmark uses; its build counts the rows, its results name the share."""
 
 from collections.abc import Mapping
 

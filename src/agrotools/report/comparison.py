@@ -246,7 +246,7 @@ def missing_text(missing: Missing, names: tuple[str, str]) -> str:
 
 
 UNREAD_LISTED = "agrotools score RUN --json lists them"
-"""Where the values of a run stand that were not read."""
+"""Command that lists the values of a run that were not read."""
 
 
 def unread_text(unread: tuple[int, int], names: tuple[str, str]) -> str:

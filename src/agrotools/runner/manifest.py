@@ -71,7 +71,7 @@ class Manifest(FrozenModel):
     tool_checks: Annotated[tuple[ToolCheck, ...], Field(exclude_if=lambda checks: not checks)] = ()
     """How often the tools agree with the table of whoever built the benchmark from own photos, as the build found."""
     benchmark_warnings: Annotated[tuple[str, ...], Field(exclude_if=lambda lines: not lines)] = ()
-    """What stands above all results on the benchmark, such as that it uses few rows of its table."""
+    """Sentences above all results on the benchmark, such as that it uses few rows of its table."""
     model: str
     name: Annotated[str, Field(exclude_if=lambda name: not name)] = ""
     """Name of the model in tables and on pages (``--name``); empty: the model itself."""

@@ -18,7 +18,7 @@ PROMPT_FLOOR = "guess"
 
 
 class GuessPoints(NamedTuple):
-    """What the guess from a prompt scores: the slots that count with their points, and the weight of all in FAS."""
+    """Points of the guess from a prompt: the slots that count with their points, and the weight of all in FAS."""
 
     slots: Sequence[tuple[Slot, float]]
     weight: float

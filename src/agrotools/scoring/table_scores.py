@@ -69,7 +69,7 @@ class ModelScores(NamedTuple):
 
 
 class TableReading(NamedTuple):
-    """How tables are read: the column that is the cluster, if the user named one, and what is said and asked."""
+    """Settings for reading tables: the column of the cluster, if the user named one, and what is said and asked."""
 
     cluster: str
     readings: Readings
@@ -354,7 +354,7 @@ def _weight(text: str, place: str) -> float:
 
 
 class _ScoredEpoch(NamedTuple):
-    """What a row of a table has a score of; ``epoch`` is empty in a table without repeats."""
+    """Model, sample and epoch that a row of a table has a score of; ``epoch`` is empty in a table without repeats."""
 
     model: str
     of: TableSample
