@@ -6,7 +6,7 @@ unit in the task type. The cluster of the sample has no say, so that no answer h
 have no constant, nor has a slot whose guess from the prompt is right as often.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -111,43 +111,65 @@ def as_answer(slot: Slot, value: Constant) -> JsonValue:
 class AnswerGroup:
     """Right answers of slots that share a constant, with the cluster of each.
 
-    The clusters are dealt into two halves, and the constant of each half is chosen on the other one. To leave out one
-    cluster after the other would bring the constant down to nothing where answers are balanced: of as many yes as no,
-    the rest always has fewer of what is right.
+    The constant of a part of the clusters is chosen on the other clusters. There are two ways to part them, and the one
+    whose constants are right more often counts. Leaving out one cluster after the other leaves the most to choose from,
+    but where answers are balanced it is always wrong: of as many yes as no, the rest has fewer of what is right. Two
+    halves know half as much, and err less there.
     """
 
     def __init__(self) -> None:
         self._answers: list[tuple[str, RightAnswer, float]] = []
         """Cluster of each answer, the answer, and the points of the guess from its prompt."""
-        self._half_of: dict[str, int] = {}
-        """Half of each cluster; empty until all answers are there."""
-        self._best: dict[int | None, Constant | None] = {}
+        self._constants: dict[str, Constant | None] | None = None
+        """Constant of each cluster, None where guesses are right as often; None until all answers are there."""
 
     def add(self, cluster: str, answer: RightAnswer, guessed: float) -> None:
         """Add the answer of one more slot, and the points of its guess."""
         self._answers.append((cluster, answer, guessed))
-        self._half_of.clear()
-        self._best.clear()
+        self._constants = None
 
     @property
     def is_large(self) -> bool:
         """True if there are enough clusters for a constant."""
-        if not self._half_of:
-            self._half_of = _halves(cluster for cluster, _, _ in self._answers)
-        return len(self._half_of) >= FEWEST_CLUSTERS
+        return len(self._chosen) >= FEWEST_CLUSTERS
 
     def best_outside(self, cluster: str) -> Constant | None:
-        """Return the value that is right most often in the half without a cluster; None if guesses are as often."""
+        """Return the value that is right most often on other clusters; None if guesses are as often."""
         assert self.is_large
-        half = self._half_of.get(cluster)
-        if half not in self._best:
-            others = [each for each in self._answers if self._half_of[each[0]] != half]
-            answers = [answer for _, answer, _ in others]
-            value = best_value(answers)
-            n_right = sum(answer.is_met_by(value) for answer in answers)
-            is_better = n_right > sum(guessed for _, _, guessed in others)
-            self._best[half] = value if is_better else None
-        return self._best[half]
+        return self._chosen[cluster]
+
+    @property
+    def _chosen(self) -> dict[str, Constant | None]:
+        if self._constants is None:
+            self._constants = self._choose()
+        return self._constants
+
+    def _choose(self) -> dict[str, Constant | None]:
+        """Return the constant of each cluster by the better way to part them."""
+        names = sorted({cluster for cluster, _, _ in self._answers})
+        if len(names) < FEWEST_CLUSTERS:
+            return dict.fromkeys(names)
+        values, is_right = _values_to_try([answer for _, answer, _ in self._answers])
+        guessed = np.array([points for _, _, points in self._answers])
+        constants: dict[str, Constant | None] = {}
+        most_right = -1.0
+        for part_of in (_halves(names), {name: part for part, name in enumerate(names)}):
+            parts = np.array([part_of[cluster] for cluster, _, _ in self._answers])
+            row_of: dict[int, int | None] = {}
+            n_right = 0.0
+            for part in {*part_of.values()}:
+                inside, outside = parts == part, parts != part
+                row = _middle_best(is_right[:, outside])
+                is_better = is_right[row, outside].sum() > guessed[outside].sum()
+                row_of[part] = row if is_better else None
+                n_right += float((is_right[row] if is_better else guessed)[inside].sum())
+            if n_right > most_right:
+                most_right = n_right
+                constants = {
+                    name: None if (row := row_of[part]) is None else values[row]
+                    for name, part in part_of.items()
+                }
+        return constants
 
 
 def _halves(clusters: Iterable[str]) -> dict[str, int]:
@@ -158,25 +180,26 @@ def _halves(clusters: Iterable[str]) -> dict[str, int]:
 
 def best_value(answers: Sequence[RightAnswer]) -> Constant:
     """Return the value that is right most often; of several, the middle one in order."""
-    values, n_right = _values_to_try(answers)
-    most = max(n_right)
-    best = [value for value, n in zip(values, n_right, strict=True) if n == most]
-    return best[(len(best) - 1) // 2]
+    values, is_right = _values_to_try(answers)
+    return values[_middle_best(is_right)]
 
 
-def _values_to_try(answers: Sequence[RightAnswer]) -> tuple[Sequence[Constant], Sequence[int]]:
-    """Return values in order, and how many answers each gets right."""
+def _middle_best(is_right: BoolArray) -> int:
+    """Return the row with the most right answers; of several, the middle one."""
+    n_right = is_right.sum(axis=1)
+    best = np.flatnonzero(n_right == n_right.max())
+    return int(best[(len(best) - 1) // 2])
+
+
+def _values_to_try(answers: Sequence[RightAnswer]) -> tuple[Sequence[Constant], BoolArray]:
+    """Return values in order, and which answers each gets right: bool (values, answers)."""
     if any(answer.margin is None for answer in answers):
-        counts = Counter(answer.value for answer in answers)
-        labels = sorted(counts, key=str)
-        return labels, [counts[label] for label in labels]
+        labels = sorted({answer.value for answer in answers}, key=str)
+        return labels, np.array([[answer.value == label for answer in answers] for label in labels])
     numbers = _numbers_to_try(answers)
     tried = np.array(numbers)
-    n_right = np.zeros(len(numbers), np.int64)
-    for answer in answers:
-        n_right += _are_within(tried, answer.value, answer.margin or 0.0)
-    counted: list[int] = n_right.tolist()
-    return numbers, counted
+    columns = [_are_within(tried, answer.value, answer.margin or 0.0) for answer in answers]
+    return numbers, np.stack(columns, axis=1)
 
 
 def _numbers_to_try(answers: Sequence[RightAnswer]) -> list[float]:
@@ -216,10 +239,10 @@ class ConstantTable:
                     group.add(cluster_of(sample), answer, points.get(slot.name, 0.0))
 
     def groups_of(self, sample: Sample, slot: Slot) -> Sequence[AnswerGroup]:
-        """Return the groups of a slot, the narrowest first: its template, its task type, the benchmark."""
+        """Return the groups of a slot, the narrower first: its template and its task type."""
         kind = (slot.name, slot.type, getattr(slot, "unit", None))
-        wider = (("template", sample.template), ("task type", sample.task_type), ())
-        return [self._groups[(*of, *kind)] for of in wider]
+        by_template = self._groups[("template", sample.template, *kind)]
+        return by_template, self._groups[("task type", sample.task_type, *kind)]
 
     def values(self, sample: Sample) -> dict[str, JsonValue]:
         """Return the constants of a sample by slot name, without slots that have none."""
