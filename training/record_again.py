@@ -6,17 +6,19 @@ A step runs again if the version of its tool differs from the one that the pack 
 result that changed; all others keep what was recorded. Questions, answers and true results stay: use
 ``pack_benchmarks.py`` and ``pack_field.py`` where a change of a tool moves them. Where results changed, raise the
 version of the benchmark in these two scripts first; decisions of reviews are carried over to samples of which results
-alone changed. ``DATA`` holds the photographs of ``field`` (``DATASET/truth.json``), WORK drawn scenes and calls.
+alone changed. ``DATA`` is a mirror of the photographs of ``field``, as ``agrotools benchmarks get field --mirror``
+takes it; WORK takes drawn scenes and copies.
 
 A call whose back-end is not on this machine cannot run. What was recorded stays, and the calls are printed: look
-whether the change of the tool can concern them.
+whether the change of the tool can concern them. The same holds for a result of a head for crop and weeds that has other
+weights here, because the head would differ, not the tool.
 """
 
 import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -29,8 +31,12 @@ WORKERS = 2
 
 @dataclass
 class Changes:
-    """What differs from the recorded results: number of calls by tool and place, and calls that could not run."""
+    """What differs from the recorded results: number of calls by tool and place, and calls that could not run.
 
+    ``other_heads``: recorded heads for crop and weeds that are not here with these weights.
+    """
+
+    other_heads: set[str] = field(default_factory=set)
     ran: Counter[str] = field(default_factory=Counter)
     places: Counter[tuple[str, str]] = field(default_factory=Counter)
     values: list[str] = field(default_factory=list)
@@ -67,7 +73,7 @@ def record_again(name: str, work: Path, data: Path | None, *, is_dry: bool) -> N
     recorded = cast("dict[str, str]", pack.header.metadata["tools"])
     changed = {tool for tool, version in recorded.items() if get_tool(tool).version != version}
     print(f"{name}: tools of another version: {', '.join(sorted(changed)) or 'none'}")
-    changes = Changes()
+    changes = Changes(other_heads=other_heads(pack.header.metadata))
     references = run_calls(pack, folder_of(name, work, data), changed, changes)
     print(f"  ran {dict(changes.ran)}")
     for (tool, place), count in sorted(changes.places.items()):
@@ -96,6 +102,15 @@ def record_again(name: str, work: Path, data: Path | None, *, is_dry: bool) -> N
     print(f"  content {content_hash_of(header, samples)}")
     if not is_dry:
         write(name, pack, header, samples)
+
+
+def other_heads(metadata: Mapping[str, Any]) -> set[str]:
+    """Return the names of recorded heads for crop and weeds that are not here, or have other weights here."""
+    from agrotools_tools.crop_weed.heads import list_heads
+
+    here = {head.name: head.weights_sha256 for head in list_heads()[0]}
+    recorded = cast("dict[str, str]", metadata.get("heads", {}))
+    return {name for name, weights in recorded.items() if here.get(name) != weights}
 
 
 def folder_of(name: str, work: Path, data: Path | None) -> Path:
@@ -171,9 +186,15 @@ async def reference_again(
             observation = (await executor.run(call, workspace, sample.toolset)).observation
             changes.ran[step.tool] += 1
             error = observation.error
+            recorded_error = step.observation.error
             is_lacking = error is not None and error.kind == MISSING_BACKEND
-            if is_lacking and step.observation.error is None:
+            was_lacking = recorded_error is not None and recorded_error.kind == MISSING_BACKEND
+            if is_lacking and not was_lacking:
                 changes.lacking.append(f"{sample.id}, step {number}, {step.tool}: no back-end here")
+                observation = step.observation
+            notes = str((step.observation.result or {}).get("notes"))
+            if any(f"by head {name}" in notes for name in changes.other_heads):
+                changes.lacking.append(f"{sample.id}, step {number}, {step.tool}: other head here")
                 observation = step.observation
             truth = step.truth
             if not sample.answerable:

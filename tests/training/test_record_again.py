@@ -9,6 +9,7 @@ from record_again import Changes, reference_again
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.services import run_now
 from agrotools.core import (
+    ErrorInfo,
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
@@ -84,3 +85,24 @@ def test_what_did_not_change_is_kept(tmp_path: Path) -> None:
     reference, changes = _recorded(sample, tmp_path, {"detect_change"})
     assert reference == sample.reference
     assert not changes.ran
+
+
+def test_a_recorded_refusal_stays_where_the_back_end_is_not_here(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    unsure = Observation(error=ErrorInfo(kind="low_confidence", message="no pest stands out"))
+    step = ReferenceStep(
+        tool="diagnose_pest_disease",
+        arguments={"image": "image_1.png", "kind": "pest"},
+        observation=unsure,
+    )
+    sample = _sample(tmp_path).model_copy(
+        update={
+            "reference": ReferenceTrajectory(steps=(step,)),
+            "toolset": ("diagnose_pest_disease",),
+        }
+    )
+    reference, changes = _recorded(sample, tmp_path, {"diagnose_pest_disease"})
+    assert reference.steps[0].observation == unsure
+    assert [line.partition(",")[0] for line in changes.lacking] == ["made-1"]
