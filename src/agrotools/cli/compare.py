@@ -376,7 +376,7 @@ def _verdict_line(result: "Gate") -> str:
     if result.fault and any(result.lacking):
         return f"FAIL: {result.fault} (--allow-invalid tests the others)"
     if result.fault:
-        return f"{result.fault} ({UNREAD_LISTED})"
+        return f"FAIL: {result.fault} ({UNREAD_LISTED})"
     if not result.passed:
         beside = (
             f", even with all unread values counted as right: {unread}"

@@ -103,26 +103,32 @@ def read_tables(
         UndecidedError: a column or the ids could be the cluster, and nobody says so.
     """
     rows_of_groups: list[list[_Row]] = []
+    rows_of_files: dict[Path, list[_Row]] = {}
     for files in groups:
-        tables = [_open_scores(file) for file in files]
-        for table in tables:
+        for file in files:
+            table = _open_scores(file)
             table.check_names(how.cluster.strip().casefold())
-        rows_of_groups.append([row for table in tables for row in _rows_of(table)])
+            rows_of_files[file] = [*_rows_of(table)]
+        rows_of_groups.append([row for file in files for row in rows_of_files[file]])
     all_rows = [row for rows in rows_of_groups for row in rows]
-    clusters = _clusters(all_rows, how)
+    # In a gate, the last group is the old version: the new one cannot bring the clusters.
+    reference = {file: rows_of_files[file] for file in groups[-1]}
+    clusters = _clusters(all_rows, reference, how)
     weights = _weights(all_rows)
-    _say_epochs(all_rows, how.readings)
+    _say_epochs(rows_of_groups, how.readings)
     return [_by_model(rows, clusters, weights) for rows in rows_of_groups]
 
 
-def _say_epochs(rows: Iterable["_Row"], readings: Readings) -> None:
+def _say_epochs(groups: Iterable[Iterable["_Row"]], readings: Readings) -> None:
     """Say how many epochs each model has, unless all have as many: more of them make a steadier mean."""
-    epochs: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        epochs[row.model].add(row.epoch)
-    numbers = {model: len(of_model) for model, of_model in epochs.items()}
-    if len({*numbers.values()}) > 1:
-        listed = ", ".join(f"{model} {n}" for model, n in numbers.items())
+    numbers: list[tuple[str, int]] = []
+    for rows in groups:
+        epochs: defaultdict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            epochs[row.model].add(row.epoch)
+        numbers += [(model, len(of_model)) for model, of_model in epochs.items()]
+    if len({n for _, n in numbers}) > 1:
+        listed = ", ".join(f"{model} {n}" for model, n in numbers)
         readings.take(f"unequal epochs ({listed}), each model's mean of them by sample")
 
 
@@ -186,8 +192,15 @@ def _name(text: str) -> str:
 # --- clusters and weights --------------------------------------------------------------------------------------------
 
 
-def _clusters(rows: Sequence[_Row], how: TableReading) -> dict[str, str]:
-    """Return the cluster of each sample, its own id where none is given, and say which columns are read."""
+def _clusters(
+    rows: Sequence[_Row], reference: Mapping[Path, Sequence[_Row]], how: TableReading
+) -> dict[str, str]:
+    """Return the cluster of each sample, its own id where none is given, and say which columns are read.
+
+    Raises:
+        UsageError: a file of ``reference`` names no clusters, and another file does. Whoever makes that one could
+            otherwise choose how sure the comparison is.
+    """
     columns = dict.fromkeys(column for row in rows for column in row.cells)
     chosen = _chosen_cluster(rows, list(columns), how)
     read = [*_NEEDED, *(each for each in _OPTIONAL[1:] if each in columns)]
@@ -199,6 +212,16 @@ def _clusters(rows: Sequence[_Row], how: TableReading) -> dict[str, str]:
         clusters = _ids_without_endings(rows)
         means = "clusters by the ids without their endings"
     else:
+        without = [
+            file.name
+            for file, of_file in reference.items()
+            if not any(row.cells.get(chosen) for row in of_file)
+        ]
+        if without:
+            raise UsageError(
+                f"{', '.join(without)} names no clusters in a column {chosen}, as another table does",
+                hint=f"add the column to all tables, or treat all samples as independent: {CLUSTER} {INDEPENDENT}",
+            )
         clusters = _values_by_sample(rows, chosen)
         means = f"clusters by {chosen}"
         read.append(chosen)
@@ -339,14 +362,20 @@ def _weights(rows: Iterable[_Row]) -> dict[str, float]:
     return weights
 
 
+_LEAST_WEIGHT = 1e-6
+"""Least weight of a sample: the sample counts for nothing below it, and its square is no number any more."""
+
+
 def _weight(text: str, place: str) -> float:
     """Return the weight of a cell."""
     try:
         weight = float(text.replace(",", "."))
     except ValueError:
         weight = 0.0
-    if not 0 < weight < inf:
-        raise UsageError(f"{place}: weight {text} is no number above 0", hint=ACCEPTED)
+    if not _LEAST_WEIGHT <= weight < inf:
+        raise UsageError(
+            f"{place}: weight {text} is no number of {_LEAST_WEIGHT:g} or more", hint=ACCEPTED
+        )
     return weight
 
 

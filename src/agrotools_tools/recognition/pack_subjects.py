@@ -92,7 +92,8 @@ def question_on_shows(labels: Sequence[str], names: "KbNames") -> ReadingQuestio
     text = (
         f"Which crop do your pictures show? The labels ({listed}) do not all say it; name it, or:"
     )
-    return ReadingQuestion(text, "--shows", tuple(choices), is_open=True)
+    placeholder = "" if named else "CROP"  # no reading is proposed that names leaves of every crop
+    return ReadingQuestion(text, "--shows", tuple(choices), is_open=True, placeholder=placeholder)
 
 
 _LISTED = 4

@@ -69,8 +69,8 @@ def test_a_table_with_weights_is_compared_and_gated_with_them(tmp_path, scores):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([("A", "q", 1, "heavy")], "weight heavy is no number above 0"),
-        ([("A", "q", 1, 0)], "weight 0 is no number above 0"),
+        ([("A", "q", 1, "heavy")], "weight heavy is no number of 1e-06"),
+        ([("A", "q", 1, 0)], "weight 0 is no number of 1e-06"),
         ([("A", "q", 1, 2), ("B", "q", 1, 3)], "sample q has the weight 3, elsewhere 2"),
     ],
 )
@@ -300,6 +300,18 @@ def test_the_cluster_of_a_sample_counts_in_tables_that_do_not_give_it(tmp_path, 
     new = table(tmp_path / "new.csv", plain, "model,sample,score")
     result, _, _ = gate_tables(new, old, 0.0, allow_invalid=False)
     assert (result.bound.n, result.bound.n_clusters) == (40, 20)
+
+
+def test_clusters_that_only_the_new_version_names_are_refused(tmp_path):
+    samples = [f"q{number}" for number in range(40)]
+    old = table(tmp_path / "old.csv", [("A", each, "1") for each in samples], "model,sample,score")
+    worse = [("B", each, "0", "x") for each in samples[:8]]
+    alike = [("B", each, "1", each) for each in samples[8:]]
+    new = table(tmp_path / "new.csv", [*worse, *alike])
+    with pytest.raises(UsageError, match=r"old\.csv names no clusters"):
+        gate_tables(new, old, 0.0, allow_invalid=False)
+    with pytest.raises(UsageError, match=r"old\.csv names no clusters"):
+        compare_tables(old, new)
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_what_the_pictures_show_is_asked_unless_the_labels_say_it(tmp_path: Path
     asked = RUN.invoke(app, words)
     assert isinstance(asked.exception, UndecidedError)
     assert "Which crop do your pictures show?" in str(asked.exception)
-    assert asked.exception.answers == ("--shows=any",)
+    assert asked.exception.answers == ("--shows=CROP",)
     assert not (packs_folder() / "mine").exists()
     for label in ("green leaf", "brown leaf", "yellow leaf"):
         (pictures / label).rename(pictures / f"banana {label}")
