@@ -487,7 +487,8 @@ def _plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeRes
             "B": picture[..., 2],
         }
         plants = segment(choose_index("auto", channels), channels, pictures.valid)
-        refuse_doubtful_plants(picture, plants, argument=when)
+        if not _UNUSABLE & set(pictures.flags):  # these give no answer anyway, and say why
+            refuse_doubtful_plants(picture, plants, argument=when)
         masks.append(plants.mask)
         notes += [f"{when}: {note}" for note in plants.notes]
         flags += plants.flags
