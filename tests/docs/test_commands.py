@@ -162,6 +162,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(json.dumps([row]), encoding="utf-8")
     scores = "".join(f"{model},{number},1\n" for model in "AB" for number in range(10))
     (place / "scores.csv").write_text(f"model,sample,score\n{scores}")
+    of_images = "".join(f"{model},{at},1,{at // 2}.jpg\n" for model in "AB" for at in range(20))
+    (place / "scores_of_images.csv").write_text(f"model,sample,score,image\n{of_images}")
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
 

@@ -136,7 +136,12 @@ class AnswerGroup:
     def best_outside(self, cluster: str) -> Constant | None:
         """Return the value that is right most often on other clusters; None if guesses are as often."""
         assert self.is_large
-        return self._chosen[cluster]
+        if cluster in self._chosen:
+            return self._chosen[cluster]
+        # A sample of a cluster that none of the answers is from: all of them are others.
+        value = best_value([answer for _, answer, _ in self._answers])
+        n_right = sum(answer.is_met_by(value) for _, answer, _ in self._answers)
+        return value if n_right > sum(guessed for _, _, guessed in self._answers) else None
 
     @property
     def _chosen(self) -> dict[str, Constant | None]:
