@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
-from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core import FrozenModel
+from agrotools.formats.stored import read_stored
 
 USE_KEY = "table_use"
 """Key of the numbers in the metadata of a benchmark's header."""
@@ -33,15 +32,7 @@ def stored_use(metadata: Mapping[str, object]) -> TableUse | None:
         BenchmarkError: the metadata were changed, and are no such numbers.
     """
     stored = metadata.get(USE_KEY)
-    if stored is None:
-        return None
-    try:
-        return TableUse.model_validate(stored)
-    except ValidationError as error:
-        raise BenchmarkError(
-            f"metadata.{USE_KEY} of the benchmark is not what agrotools build writes there",
-            hint="remove this key, or build the benchmark again",
-        ) from error
+    return None if stored is None else read_stored(TableUse, stored, USE_KEY)
 
 
 def stored_warnings(metadata: Mapping[str, object]) -> list[str]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import ValidationError
-
-from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core import FrozenModel
 from agrotools.core.texts import count_text, difference_text, within_text
+from agrotools.formats.stored import read_stored
 
 METADATA_KEY = "tool_check"
 """Key of the checks in the metadata of a benchmark's header."""
@@ -91,12 +90,6 @@ def stored_checks(metadata: Mapping[str, object]) -> list[ToolCheck]:
         BenchmarkError: the metadata were changed, and are no checks.
     """
     listed = metadata.get(METADATA_KEY)
-    try:
-        return (
-            [ToolCheck.model_validate(each) for each in listed] if isinstance(listed, list) else []
-        )
-    except ValidationError as error:
-        raise BenchmarkError(
-            f"metadata.{METADATA_KEY} of the benchmark is not what agrotools build writes there",
-            hint="remove this key, or build the benchmark again",
-        ) from error
+    if not isinstance(listed, list):
+        return []
+    return [read_stored(ToolCheck, each, METADATA_KEY) for each in listed]

@@ -6,10 +6,11 @@ compares them again, before it starts.
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core import FrozenModel
 from agrotools.core.texts import count_text
+from agrotools.formats.stored import read_stored
 from agrotools.knowledge.words import FAR, name_distance
 
 LABELS_KEY = "tool_labels"
@@ -87,12 +88,6 @@ def stored_labels(metadata: Mapping[str, object]) -> list[ToolLabels]:
         BenchmarkError: the metadata were changed, and are no labels.
     """
     listed = metadata.get(LABELS_KEY)
-    try:
-        return (
-            [ToolLabels.model_validate(each) for each in listed] if isinstance(listed, list) else []
-        )
-    except ValidationError as error:
-        raise BenchmarkError(
-            f"metadata.{LABELS_KEY} of the benchmark is not what agrotools build writes there",
-            hint="remove this key, or build the benchmark again",
-        ) from error
+    if not isinstance(listed, list):
+        return []
+    return [read_stored(ToolLabels, each, LABELS_KEY) for each in listed]
