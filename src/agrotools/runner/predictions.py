@@ -40,7 +40,7 @@ from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.prediction_format import PredictionFormat
 from agrotools.scoring.slots import answer_of
-from agrotools.text.submission import item_names
+from agrotools.text.labels import item_names
 
 NOTHING_CHOSEN = ColumnAnswers()
 """No answer to any question on a file of predictions."""
