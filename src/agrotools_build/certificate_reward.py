@@ -311,7 +311,7 @@ def with_words(words: Sequence[str], forms: Forms) -> Iterator[Script]:
 
 def keeps_state(one: Row, other: Row, views: Mapping[str, SampleView]) -> bool:
     """Return True if an episode changes the next one of its object, or one of another object at the same time."""
-    forms = {row.row_id: forms_of(row.sample, views[row.row_id]) for row in (one, other)}
+    forms = {row.row_id: forms_of(row.sample) for row in (one, other)}
     same = env.Env()
     is_wrong = False
     for row in (one, other, one):
