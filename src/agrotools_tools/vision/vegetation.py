@@ -85,7 +85,7 @@ _GREEN_IN_SHADE = 0.35
 
 Leaves are green in the shade, too; a green cast turns lit soil green and leaves its shadows grey. The rule refuses 93 %
 of 525 covers that green casts of 1.1 to 1.3 made wrong in photographs of peanuts and weeds, and 1 of 32 real
-photographs that are full of leaves.
+photographs that are full of leaves. On 100 other tiles of peanuts, 189 of 210 such covers are refused, 19 flagged.
 """
 _OWN_CLASS = 4.5
 """Least distance of few plants' threshold from the ground's median, in robust standard deviations, at which the plants
