@@ -91,7 +91,8 @@ _OWN_CLASS = 4.5
 """Least distance of few plants' threshold from the ground's median, in robust standard deviations, at which the plants
 are a class of their own, not the greenest tail of the ground.
 
-Under blue casts, all 12 wrong covers of peanuts lie below, and 43 drawn plants before bluish walls above, from 4.57 on.
+Under blue casts, the 8 wrong covers of peanuts lie below, up to 4.35; 43 drawn plants before bluish walls above, from
+4.57.
 """
 _MOST_CLIPPED = 0.1
 """Largest share of pixels of which some colours, not all, are at their upper limit, so that their hue is wrong.
