@@ -55,6 +55,13 @@ def leaf_picture(
     return np.where((lesion & leaf)[..., None], noisy(BROWN, shape, 3), picture).astype(np.uint8)
 
 
+def before_soil(picture: np.ndarray) -> np.ndarray:
+    draw = np.random.default_rng(5)
+    light = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)
+    soil = noisy(SOIL, SHAPE, 2, 2.0) + 4.0 * light[..., None]
+    return np.clip(np.where(LEAF[..., None], picture, soil), 0, 255).astype(np.uint8)
+
+
 def analysed(image: Any, backend: str | None = None, **arguments: Any) -> LeafLesions:
     with call_context(
         CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)
@@ -114,11 +121,19 @@ def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(
 
 
 def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules() -> None:
+    result = analysed(leaf_picture(discs(SHAPE, [(240, 150)], 110), LESION))
+    assert (result.method, "out_of_distribution" in result.flags) == ("rules", True)
+
+
+def test_a_known_leaf_on_another_background_is_measured_by_the_model_without_an_interval(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr(strangeness, "strangeness", lambda *_: strangeness.Strangeness(0.0, 1.0))
     on_blue = leaf_picture(LEAF, LESION, board=(60, 90, 190))
-    for picture in (on_blue, leaf_picture(discs(SHAPE, [(240, 150)], 110), LESION)):
+    for picture in (on_blue, before_soil(PICTURE)):
         result = analysed(picture)
-        assert (result.method, "out_of_distribution" in result.flags) == ("rules", True)
-    assert "out_of_distribution" in analysed(on_blue, RULES).flags
+        assert (result.method, result.severity_interval_pct) == ("model", None)
+        assert "out_of_distribution" in result.flags
 
 
 def test_scale_and_grades(tmp_path: Path) -> None:
@@ -195,13 +210,7 @@ def test_leaves_without_green_cut_leaves_and_several_are_found_and_shadow_is_non
 
 
 def test_a_leaf_before_soil() -> None:
-    draw = np.random.default_rng(5)
-    soil = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)[
-        ..., None
-    ]
-    picture = leaf_picture(LEAF, LESION, board=SOIL).astype(float)
-    picture = np.where(LEAF[..., None], picture, picture + 4 * soil)
-    result = analysed(np.clip(picture, 0, 255).astype(np.uint8), mode="field")
+    result = analysed(before_soil(PICTURE), mode="field")
     assert "field_background" in result.flags
     assert result.leaf_area_px == pytest.approx(LEAF.sum(), rel=0.06)
     assert result.severity_pct == pytest.approx(100 * LESION.sum() / LEAF.sum(), rel=0.3)
