@@ -72,6 +72,10 @@ def analysed(image: Any, backend: str | None = None, **arguments: Any) -> LeafLe
 fault = partial(tool_error, analysed)
 
 
+def directions(flags: tuple[str, ...]) -> list[str]:
+    return [flag for flag in flags if flag.startswith("severity_too_")]
+
+
 def mask_of(result: LeafLesions) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(result.content(result.mask))))
 
@@ -226,6 +230,15 @@ def test_lesions_at_the_margin_are_part_of_a_leaf_on_brown_wood() -> None:
     assert result.severity_pct == pytest.approx(truth, rel=0.3)
 
 
+def on_checked_ground(
+    leaf: np.ndarray, ground: tuple[int, int, int], other: tuple[int, int, int] = (120, 120, 120)
+) -> np.ndarray:
+    """A leaf on ground whose every second square has another colour, so that it is no plain board."""
+    rows, columns = np.indices(SHAPE) // 24
+    is_other = ((rows + columns) % 2 == 0)[..., None] & ~leaf[..., None]
+    return np.where(is_other, other, leaf_picture(leaf, LESION, board=ground)).astype(np.uint8)
+
+
 @pytest.mark.parametrize(
     ("ground", "said"),
     [
@@ -238,14 +251,27 @@ def test_lesions_at_the_margin_are_part_of_a_leaf_on_brown_wood() -> None:
 def test_where_the_ground_is_like_a_leaf_it_is_said_which_way_the_severity_errs(
     ground: tuple[int, int, int], said: str | None
 ) -> None:
-    # Every second square of the ground is grey, so that it is no plain board.
-    rows, columns = np.indices(SHAPE) // 24
-    is_grey = ((rows + columns) % 2 == 0)[..., None] & ~LEAF[..., None]
-    picture = np.where(is_grey, 120, leaf_picture(LEAF, LESION, board=ground)).astype(np.uint8)
-    flags = analysed(picture).flags
-    directions = [flag for flag in flags if flag.startswith("severity_too_")]
-    assert directions == ([] if said is None else [said])
+    flags = analysed(on_checked_ground(LEAF, ground)).flags
+    assert directions(flags) == ([] if said is None else [said])
     assert ("leaf_outline_uncertain" in flags) == (said is not None)
+
+
+@pytest.mark.parametrize(
+    ("ground", "other", "said"),
+    [
+        (WOOD, (150, 100, 70), ["severity_too_low_possible"]),
+        ((150, 148, 146), (90, 90, 92), []),
+    ],
+    ids=["wood", "grey gravel"],
+)
+def test_a_leaf_with_pieces_missing_has_an_uncertain_outline_and_on_brown_ground_a_direction(
+    ground: tuple[int, int, int], other: tuple[int, int, int], said: list[str]
+) -> None:
+    cut_off = spots(((160, 60, 60), (330, 235, 60)))
+    picture = on_checked_ground(LEAF & ~cut_off, ground, other)
+    flags = analysed(picture, mode="field").flags
+    assert "leaf_outline_uncertain" in flags
+    assert directions(flags) == said
 
 
 def test_masks_transparent_ground_and_regions_say_where_the_leaf_is() -> None:
