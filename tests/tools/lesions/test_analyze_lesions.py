@@ -240,20 +240,27 @@ def on_checked_ground(
 
 
 @pytest.mark.parametrize(
-    ("ground", "said"),
+    ("ground", "is_uncertain", "said"),
     [
-        (GRASS, "severity_too_low_possible"),
-        (CLODS, "severity_too_high_possible"),
-        (WOOD, None),
+        (GRASS, True, []),
+        (CLODS, True, ["severity_too_high_possible"]),
+        (WOOD, False, []),
     ],
     ids=["grass", "clods of soil", "wood"],
 )
-def test_where_the_ground_is_like_a_leaf_it_is_said_which_way_the_severity_errs(
-    ground: tuple[int, int, int], said: str | None
+def test_on_ground_in_the_colours_of_a_leaf_the_outline_is_uncertain(
+    ground: tuple[int, int, int], is_uncertain: bool, said: list[str]
 ) -> None:
     flags = analysed(on_checked_ground(LEAF, ground)).flags
-    assert directions(flags) == ([] if said is None else [said])
-    assert ("leaf_outline_uncertain" in flags) == (said is not None)
+    assert ("leaf_outline_uncertain" in flags) == is_uncertain
+    assert directions(flags) == said
+
+
+def test_a_leaf_in_the_field_that_reaches_the_border_has_an_uncertain_outline() -> None:
+    leaf = ellipse(centre=(100, 150))
+    flags = analysed(on_checked_ground(leaf, WOOD), mode="field").flags
+    assert {"leaf_cut", "leaf_outline_uncertain"} <= set(flags)
+    assert directions(flags) == []
 
 
 @pytest.mark.parametrize(
