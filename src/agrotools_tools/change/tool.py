@@ -58,7 +58,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="change",
-    version="6",
+    version="7",
     resolves=_resolve,
     data_files=("pond_evidence.json",),
     expert=("register", "min_area_m2", "threshold", "label_map", "method"),

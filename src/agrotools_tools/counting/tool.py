@@ -81,7 +81,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="7",
+    version="8",
     data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
@@ -181,7 +181,7 @@ def _find_plants(
     objects = plants_on_soil(plants.mask, expected_size_px)
     scale = choose_scale(gsd_m, picture.gsd_m)
     notes, flags = (*notes, *picture.notes, *plants.notes), (*picture.flags, *plants.flags)
-    if weakness := weakness_of_cover(plants):
+    if weakness := weakness_of_cover(picture.photo, plants):
         notes = (*notes, f"the count is uncertain: {weakness}")
         flags = (*flags, "vegetation_uncertain")
     is_strange = has_huge_part(plants.mask, picture.valid)

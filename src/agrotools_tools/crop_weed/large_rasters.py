@@ -174,7 +174,7 @@ def sample_threshold(
     if has_natural_colours:
         thin = max(1, sample.size // _COLOUR_SAMPLE_PX)
         natural = np.concatenate(colours)[::step]
-        doubt = doubt_of_sample(index, cut.flags, sample[::thin], natural[::thin])
+        doubt = doubt_of_sample(index, cut.threshold, cut.flags, sample[::thin], natural[::thin])
     return SampledThreshold(index, cut, factor, notes, doubt)
 
 

@@ -18,7 +18,7 @@ def remarks_on_photo(photo: NDArray[np.uint8], plants: Vegetation) -> Remarks:
     """Return why the plant cover of a photograph, uint8 (rows, columns, 3), may be wrong, but is given."""
     notes: list[str] = []
     flags: list[str] = []
-    if weakness := weakness_of_cover(plants):
+    if weakness := weakness_of_cover(photo, plants):
         flags.append("vegetation_uncertain")
         notes.append(f"plant cover is uncertain: {weakness}")
     if is_false_colour(photo):

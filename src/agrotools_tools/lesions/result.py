@@ -25,7 +25,7 @@ RULES = "rules"
 IN_FIELD = "field_background"
 """Flag of leaves before a busy background."""
 TOO_LOW, TOO_HIGH = "severity_too_low_possible", "severity_too_high_possible"
-"""Flags of leaves whose outline is uncertain: the way in which the severity errs."""
+"""Flags of leaves whose outline is uncertain, where it is known in which way the severity errs."""
 Lab = tuple[float, float, float]
 GradeScale = Literal["percent", "0-4", "1-9"]
 MODEL_FILES = ("lesion_model.json", "lesion_model.npz")

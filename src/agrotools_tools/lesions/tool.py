@@ -44,7 +44,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="4",
+    version="5",
     resolves=_resolve,
     data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),

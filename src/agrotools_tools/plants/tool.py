@@ -100,7 +100,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="measurement",
-    version="3",
+    version="4",
     resolves=_resolve,
     expert=("ground_y_px",),
     example={"image": "image", "scale_marker": {"type": "circle", "size_cm": 2.5}},
@@ -118,8 +118,8 @@ def measure_weed_phenotype(
     Centimetres need scale_cm_px or a scale_marker of type circle.
 
     Raises:
-        ToolError: the file cannot be read; ``nothing_found`` (no plant), ``low_confidence`` (no plant is found,
-            and shade or a colour cast may hide some), ``missing_metadata`` (a marker that cannot be found),
+        ToolError: the file cannot be read; ``nothing_found`` (no plant), ``low_confidence`` (shade, a colour
+            cast or pale greens may hide plants, or soil), ``missing_metadata`` (a marker that cannot be found),
             ``region_empty``, ``band_not_found`` (a grey picture), ``invalid_argument`` (a ground line outside the
             picture or in a view from above).
 
@@ -133,7 +133,7 @@ def measure_weed_phenotype(
         numbered_mask,
         scale_of,
     )
-    from agrotools_tools.vision.vegetation import doubt_of_cover, doubtful_plants, segment
+    from agrotools_tools.vision.vegetation import refuse_doubtful_plants, segment, weakness_of_cover
 
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
@@ -153,10 +153,8 @@ def measure_weed_phenotype(
     inside[y0:y1, x0:x1] = green.mask[y0:y1, x0:x1]
     if ground_y_px is not None:
         inside[ground_y_px:] = False
+    refuse_doubtful_plants(picture.pixels, green)
     found = find_plants(inside, side_view=view == "side")
-    doubt = doubt_of_cover(picture.pixels, green)
-    if not found.plants and doubt is not None:
-        raise doubtful_plants(doubt)
     if not found.plants:
         why = f"there is no plant in {'the region of ' if region else ''}{name}"
         argument = "region" if region else "image"
@@ -170,9 +168,9 @@ def measure_weed_phenotype(
 
     notes = [*picture.notes, *green.notes, *scale.notes]
     flags = [*picture.flags, *clipped, *green.flags, *scale.flags]
-    if doubt is not None:
+    if weakness := weakness_of_cover(picture.pixels, green):
         flags.append("vegetation_uncertain")
-        notes.append(f"these may be no plants: {doubt}")
+        notes.append(f"the plants are uncertain: {weakness}")
     if scale.cm_px is None:
         flags.append("no_scale")
     if view == "side" and ground_y_px is None:

@@ -15,6 +15,7 @@ from agrotools.vision.formats import clipped_region
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.rasters import Scale
 from agrotools.vision.reading import read_labels
+from agrotools_tools.crop_weed.heads import is_false_colour
 from agrotools_tools.learned import TextAnswer
 from agrotools_tools.learned.description import describe as describe_by_open_model
 from agrotools_tools.learned.weights import weights_of
@@ -216,7 +217,7 @@ def _cover(
 ) -> float | None:
     """Return the share of plants in the region, percent, or None if it cannot be relied on."""
     doubt = (
-        doubt_of_cover(picture.pixels, plants) or weakness_of_cover(plants)
+        doubt_of_cover(picture.pixels, plants) or weakness_of_cover(picture.pixels, plants)
         if picture.natural
         else None
     )
@@ -226,6 +227,8 @@ def _cover(
         return None
     flags += plants.flags
     notes += plants.notes
+    if picture.natural and is_false_colour(picture.pixels):
+        flags.append("false_colour_suspected")
     if "no_vegetation" in plants.flags and picture.natural:
         green = health_of(
             lab_of_list(picture.pixels[inside][:: -(-count // _MOST_SAMPLES)])

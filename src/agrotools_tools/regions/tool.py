@@ -37,7 +37,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="4",
+    version="5",
     resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,

@@ -55,6 +55,13 @@ def leaf_picture(
     return np.where((lesion & leaf)[..., None], noisy(BROWN, shape, 3), picture).astype(np.uint8)
 
 
+def before_soil(picture: np.ndarray) -> np.ndarray:
+    draw = np.random.default_rng(5)
+    light = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)
+    soil = noisy(SOIL, SHAPE, 2, 2.0) + 4.0 * light[..., None]
+    return np.clip(np.where(LEAF[..., None], picture, soil), 0, 255).astype(np.uint8)
+
+
 def analysed(image: Any, backend: str | None = None, **arguments: Any) -> LeafLesions:
     with call_context(
         CallContext(keep=lambda artifact, _: artifact, backend=backend, reads_sidecars=True)
@@ -63,6 +70,10 @@ def analysed(image: Any, backend: str | None = None, **arguments: Any) -> LeafLe
 
 
 fault = partial(tool_error, analysed)
+
+
+def directions(flags: tuple[str, ...]) -> list[str]:
+    return [flag for flag in flags if flag.startswith("severity_too_")]
 
 
 def mask_of(result: LeafLesions) -> np.ndarray:
@@ -114,11 +125,19 @@ def test_the_interval_holds_the_severity_with_the_settings_it_was_measured_with(
 
 
 def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules() -> None:
+    result = analysed(leaf_picture(discs(SHAPE, [(240, 150)], 110), LESION))
+    assert (result.method, "out_of_distribution" in result.flags) == ("rules", True)
+
+
+def test_a_known_leaf_on_another_background_is_measured_by_the_model_without_an_interval(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr(strangeness, "strangeness", lambda *_: strangeness.Strangeness(0.0, 1.0))
     on_blue = leaf_picture(LEAF, LESION, board=(60, 90, 190))
-    for picture in (on_blue, leaf_picture(discs(SHAPE, [(240, 150)], 110), LESION)):
+    for picture in (on_blue, before_soil(PICTURE)):
         result = analysed(picture)
-        assert (result.method, "out_of_distribution" in result.flags) == ("rules", True)
-    assert "out_of_distribution" in analysed(on_blue, RULES).flags
+        assert (result.method, result.severity_interval_pct) == ("model", None)
+        assert "out_of_distribution" in result.flags
 
 
 def test_scale_and_grades(tmp_path: Path) -> None:
@@ -195,13 +214,7 @@ def test_leaves_without_green_cut_leaves_and_several_are_found_and_shadow_is_non
 
 
 def test_a_leaf_before_soil() -> None:
-    draw = np.random.default_rng(5)
-    soil = cv2.GaussianBlur(draw.normal(0, 260, (*SHAPE, 1)).astype(np.float32), (0, 0), 6)[
-        ..., None
-    ]
-    picture = leaf_picture(LEAF, LESION, board=SOIL).astype(float)
-    picture = np.where(LEAF[..., None], picture, picture + 4 * soil)
-    result = analysed(np.clip(picture, 0, 255).astype(np.uint8), mode="field")
+    result = analysed(before_soil(PICTURE), mode="field")
     assert "field_background" in result.flags
     assert result.leaf_area_px == pytest.approx(LEAF.sum(), rel=0.06)
     assert result.severity_pct == pytest.approx(100 * LESION.sum() / LEAF.sum(), rel=0.3)
@@ -217,26 +230,55 @@ def test_lesions_at_the_margin_are_part_of_a_leaf_on_brown_wood() -> None:
     assert result.severity_pct == pytest.approx(truth, rel=0.3)
 
 
+def on_checked_ground(
+    leaf: np.ndarray, ground: tuple[int, int, int], other: tuple[int, int, int] = (120, 120, 120)
+) -> np.ndarray:
+    """A leaf on ground whose every second square has another colour, so that it is no plain board."""
+    rows, columns = np.indices(SHAPE) // 24
+    is_other = ((rows + columns) % 2 == 0)[..., None] & ~leaf[..., None]
+    return np.where(is_other, other, leaf_picture(leaf, LESION, board=ground)).astype(np.uint8)
+
+
 @pytest.mark.parametrize(
-    ("ground", "said"),
+    ("ground", "is_uncertain", "said"),
     [
-        (GRASS, "severity_too_low_possible"),
-        (CLODS, "severity_too_high_possible"),
-        (WOOD, None),
+        (GRASS, True, []),
+        (CLODS, True, ["severity_too_high_possible"]),
+        (WOOD, False, []),
     ],
     ids=["grass", "clods of soil", "wood"],
 )
-def test_where_the_ground_is_like_a_leaf_it_is_said_which_way_the_severity_errs(
-    ground: tuple[int, int, int], said: str | None
+def test_on_ground_in_the_colours_of_a_leaf_the_outline_is_uncertain(
+    ground: tuple[int, int, int], is_uncertain: bool, said: list[str]
 ) -> None:
-    # Every second square of the ground is grey, so that it is no plain board.
-    rows, columns = np.indices(SHAPE) // 24
-    is_grey = ((rows + columns) % 2 == 0)[..., None] & ~LEAF[..., None]
-    picture = np.where(is_grey, 120, leaf_picture(LEAF, LESION, board=ground)).astype(np.uint8)
-    flags = analysed(picture).flags
-    directions = [flag for flag in flags if flag.startswith("severity_too_")]
-    assert directions == ([] if said is None else [said])
-    assert ("leaf_outline_uncertain" in flags) == (said is not None)
+    flags = analysed(on_checked_ground(LEAF, ground)).flags
+    assert ("leaf_outline_uncertain" in flags) == is_uncertain
+    assert directions(flags) == said
+
+
+def test_a_leaf_in_the_field_that_reaches_the_border_has_an_uncertain_outline() -> None:
+    leaf = ellipse(centre=(100, 150))
+    flags = analysed(on_checked_ground(leaf, WOOD), mode="field").flags
+    assert {"leaf_cut", "leaf_outline_uncertain"} <= set(flags)
+    assert directions(flags) == []
+
+
+@pytest.mark.parametrize(
+    ("ground", "other", "said"),
+    [
+        (WOOD, (150, 100, 70), ["severity_too_low_possible"]),
+        ((150, 148, 146), (90, 90, 92), []),
+    ],
+    ids=["wood", "grey gravel"],
+)
+def test_a_leaf_with_pieces_missing_has_an_uncertain_outline_and_on_brown_ground_a_direction(
+    ground: tuple[int, int, int], other: tuple[int, int, int], said: list[str]
+) -> None:
+    cut_off = spots(((160, 60, 60), (330, 235, 60)))
+    picture = on_checked_ground(LEAF & ~cut_off, ground, other)
+    flags = analysed(picture, mode="field").flags
+    assert "leaf_outline_uncertain" in flags
+    assert directions(flags) == said
 
 
 def test_masks_transparent_ground_and_regions_say_where_the_leaf_is() -> None:

@@ -17,7 +17,6 @@ from agrotools.calling.workspace import artifacts_in
 from agrotools_build.scenes.pot_plants import make_pot
 from agrotools_tools.plants.measure import Plant, find_discs, find_plants
 from agrotools_tools.plants.tool import WeedPhenotype, growth_stage
-from agrotools_tools.vision import vegetation
 from support.tool_errors import tool_error
 
 SOIL, GREEN = (120, 95, 75), (60, 150, 50)
@@ -65,14 +64,11 @@ def test_a_block_of_known_size(tmp_path: Path):
     assert (np.asarray(Image.open(tmp_path / "made" / result.mask.name)) > 0).sum() == plant.area_px
 
 
-def test_what_may_be_no_plants_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    image = saved(tmp_path, blocks((60, 40, 120, 160)))
-    assert "vegetation_uncertain" not in measured(image).flags
-    monkeypatch.setattr(
-        vegetation, "doubt_of_cover", lambda *_: "much of the picture is in deep shade"
-    )
-    result = measured(image)
-    assert "vegetation_uncertain" in result.flags
+def test_overexposed_plants_are_flagged(tmp_path: Path):
+    image = blocks((60, 40, 120, 160))
+    assert "vegetation_uncertain" not in measured(saved(tmp_path, image)).flags
+    image[:60] = (255, 235, 190)
+    assert "vegetation_uncertain" in measured(saved(tmp_path, image)).flags
 
 
 def test_views_scales_and_ground_lines(tmp_path: Path):
