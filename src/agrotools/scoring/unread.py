@@ -43,6 +43,8 @@ def open_score(record: Record, rows: Sequence[Score]) -> OpenScore:
     text = trajectory.answer_text if trajectory is not None else None
     if text is None or not text.strip() or plugins_of_slots(sample.answer):
         return OpenScore()
+    if trajectory is not None and trajectory.steps[-1].form_replies:  # its author was asked
+        return OpenScore()
     items = asked_items(sample.answer)
     values = read_answer(text, items)
     read = values if len(values) == len(items) else {}
