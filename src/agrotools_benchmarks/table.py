@@ -19,7 +19,6 @@ _BENCHMARKS = {
         for name in ("agrobench", "agmmu", "agromind", "mirage", "mirage-mmst")
     },
     "gta": BuiltIn(f"{_HERE}.gta.plugin:PLUGIN"),
-    "gta-2": BuiltIn(f"{_HERE}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),
     "thinkgeo": BuiltIn(f"{_HERE}.thinkgeo.plugin:PLUGIN", frozenset({"keywords"})),
     "agent-x": BuiltIn(
         f"{_HERE}.agent_x.plugin:PLUGIN", frozenset({"keywords", "reference_texts", "image_calls"})

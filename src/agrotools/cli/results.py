@@ -105,9 +105,6 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
     lines = [f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}"]
     if judged.missing:
         lines.append(f"warning: {missing} missing; run the same command again to resume")
-    if judged.without_images:
-        questions = count_text(judged.without_images, "question")
-        lines.append(f"warning: of {questions} it saw the names of images, not the images")
     if error := judged.error:
         lines.append(
             f"warning: {error.message}" + (f"\nhint: {error.advice}" if error.advice else "")
