@@ -55,8 +55,6 @@ class BenchmarkConfig(_Config):
     limit: Annotated[int | None, Field(ge=1)] = None
     shard: str = ""
     """``NUMBER/COUNT``: run only this part of the samples (:mod:`agrotools.runner.shards`); empty for all."""
-    degrade: str = ""
-    """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
 
     @field_validator("shard", mode="before")
     @classmethod
@@ -64,15 +62,6 @@ class BenchmarkConfig(_Config):
         from agrotools.runner.shards import shard_text
 
         return shard_text(shard) if shard else ""
-
-    @field_validator("degrade")
-    @classmethod
-    def _are_doses(cls, doses: str) -> str:
-        if not doses:
-            return doses
-        from agrotools.runner.degradation import Degradation
-
-        return str(Degradation.parse(doses))
 
 
 class ModelConfig(_Config):

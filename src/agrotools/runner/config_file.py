@@ -1,6 +1,5 @@
 """Options of an evaluation as a user gives them: a TOML file, options of the command, or both."""
 
-import itertools
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ FIRST_RUN_WITHOUT_TOOLS = ("baseline:constant", "baseline:random")
 def read_config(
     file: Path | None, options: Mapping[str, Any], models: Sequence[str]
 ) -> list[EvalConfig]:
-    """Return one configuration for each model, degradation and chance of faults; ``options`` override the file.
+    """Return one configuration for each model and dose of faults; ``options`` override the file.
 
     Raises:
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
@@ -45,11 +44,9 @@ def read_config(
     names = list(models) or named or _default_models(str(values.get("benchmark", "")))
     for name in names:
         check_model_name(str(name))
-    degradations = _given_doses("--degrade", values.pop("degrade", ""))
-    chances_of_faults = _given_doses("--faults", values.pop("faults", ""))
-    conditions = [*itertools.product(degradations, chances_of_faults)]
+    doses = _given_doses(values.pop("faults", ""))
     if values.get("out") is not None:
-        _check_one_run(len(names), len(conditions))
+        _check_one_run(len(names), len(doses))
     if values.get("name") and len(names) > 1:
         raise UsageError(
             "--name names one model, but several are asked for",
@@ -57,10 +54,9 @@ def read_config(
         )
     configs: list[EvalConfig] = []
     try:
-        for degrade, faults in conditions:
+        for faults in doses:
             for name in names:
-                conditioned = {**values, "degrade": degrade, "faults": faults, "model": name}
-                configs.append(EvalConfig.of(**conditioned))
+                configs.append(EvalConfig.of(**{**values, "faults": faults, "model": name}))
     except ValidationError as error:
         raise _invalid_value(error) from error
     return configs
@@ -85,14 +81,14 @@ def _default_models(benchmark: str) -> list[str]:
     return [*(FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS)]
 
 
-def _check_one_run(n_models: int, n_conditions: int) -> None:
+def _check_one_run(n_models: int, n_doses: int) -> None:
     """Raise a UsageError if several models or doses are asked for, which ``--out`` cannot name."""
-    if n_models * n_conditions <= 1:
+    if n_models * n_doses <= 1:
         return
     if n_models > 1:
         several, option = "models", "--model"
     else:
-        several, option = "doses", "--degrade or --faults"
+        several, option = "doses", "--faults"
     raise UsageError(
         f"--out names one run, but several {several} are asked for",
         hint=f"omit --out, or give one {option}",
@@ -115,12 +111,12 @@ def _invalid_value(error: ValidationError) -> UsageError:
     )
 
 
-def _given_doses(option: str, given: Any) -> list[Any]:
-    """Return the doses of an option that may be repeated, a text for each run; UsageError if one is empty."""
+def _given_doses(given: Any) -> list[Any]:
+    """Return the doses of ``--faults``, a text for each run; UsageError if one is empty."""
     several = cast("list[Any]", given) if isinstance(given, list) else [given]
     are_texts = all(str(each).strip() for each in several)
     if isinstance(given, list) and not (several and are_texts):
-        raise UsageError(f"{option} is empty", hint=f"omit it, or {option} none for a run without")
+        raise UsageError("--faults is empty", hint="omit it, or --faults none for a run without")
     return several
 
 

@@ -50,7 +50,7 @@ def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("degrade = []", "--degrade is empty"), ("faults = []", "--faults is empty"),
+        ("faults = []", "--faults is empty"),
         ("model = []", "model: should be a name"),
         ("limit = true", "limit: should be a number"), ("epochs = true", "epochs: should be a number"),
         ("budget = false", "budget: should be a number"),
