@@ -225,6 +225,23 @@ class RunConfig(_Config):
         return tuple(mode for mode in MODES if mode in names)
 
 
+class JudgeConfig(_Config):
+    """Models that grade answers of finished runs. The names of all fields are keys of a configuration file."""
+
+    judge: tuple[str, ...] = ()
+    judge_base_url: Annotated[str | None, Field(min_length=1)] = None
+    judge_api_key_env: str | None = None
+    judge_votes: Annotated[int, Field(ge=1, le=25)] = 1
+    """Grades per judge and answer."""
+    judge_calibration: str = ""
+    """Answers with known grades, which the judges grade, too: a file, or ``shipped``; empty for none."""
+    judge_rubrics: Path | None = None
+    judge_budget: Annotated[float | None, Field(gt=0)] = None
+    """Maximum spending on the judges of a run in USD."""
+    judge_price: str | None = None
+    judge_concurrency: Annotated[int | None, Field(ge=1)] = None
+
+
 class EvalConfig(FrozenModel):
     """Configuration of one run, in the parts that rooms of the package need."""
 
@@ -321,3 +338,5 @@ def _options() -> tuple[dict[str, FieldInfo], dict[str, tuple[str, str]]]:
 _FIELD_OF, _PLACE_OF = _options()
 OPTIONS: Mapping[str, FieldInfo] = _FIELD_OF
 """Options of an evaluation by name, with their types and defaults."""
+JUDGE_KEYS = frozenset(JudgeConfig.model_fields)
+"""Keys of a configuration file about judges, which are asked when a run is done."""

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
@@ -14,8 +14,11 @@ from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
 from agrotools.models.endpoint import check_model_name
 from agrotools.plugin.installed import plugin_of
-from agrotools.runner.config import OPTIONS, EvalConfig
+from agrotools.runner.config import JUDGE_KEYS, OPTIONS, EvalConfig, JudgeConfig
 from agrotools.runner.plan import EVERY_TOOL, RECORDED
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
@@ -23,23 +26,38 @@ FIRST_RUN_WITHOUT_TOOLS = ("baseline:constant", "baseline:random")
 """Default models for questions without reference calls."""
 
 
+class ConfigFile(NamedTuple):
+    """Content of a configuration file. It is read once, because it may be a pipe of the shell."""
+
+    path: Path
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> "ConfigFile":
+        """Read a configuration file; UsageError as for :func:`read_toml`."""
+        return cls(path, read_toml(path))
+
+
 def read_config(
-    file: Path | None, options: Mapping[str, Any], models: Sequence[str]
+    file: ConfigFile | None, options: Mapping[str, Any], models: Sequence[str]
 ) -> list[EvalConfig]:
     """Return one configuration for each model and dose of faults; ``options`` override the file.
+
+    Keys about judges are left to :func:`read_judges`.
 
     Raises:
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
             given for several models.
     """
-    values = dict(read_toml(file)) if file else {}
+    in_file = file.values if file else {}
+    values = {key: value for key, value in in_file.items() if key not in JUDGE_KEYS}
     model_of_file = values.pop("model", None)
     options_of_file = values.get("options")
     values.update(options)
     if isinstance(options_of_file, dict) and "options" in options:
         # One more option of the benchmark, such as the answer to a question, leaves those of the file as they are.
         values["options"] = {**options_of_file, **options["options"]}
-    check_keys(values, OPTIONS, str(file or ""), options)
+    check_keys(values, OPTIONS, str(file.path) if file else "", options)
     named = _names_in_file(model_of_file)
     names = list(models) or named or _default_models(str(values.get("benchmark", "")))
     for name in names:
@@ -58,11 +76,37 @@ def read_config(
             for name in names:
                 configs.append(EvalConfig.of(**{**values, "faults": faults, "model": name}))
     except ValidationError as error:
-        raise _invalid_value(error) from error
+        first = error.errors()[0]
+        _part, *option = first["loc"]
+        raise _invalid_value(first, option) from error
     return configs
 
 
-def _names_in_file(value: Any) -> list[str]:
+def read_judges(file: ConfigFile | None, judges: Sequence[str] = ()) -> JudgeConfig:
+    """Return the judges and their options; ``judges`` override those of the file.
+
+    Other keys of a configuration file may stand beside them.
+
+    Raises:
+        UsageError: the file cannot be read, a key or value is invalid, or options are given without a judge.
+    """
+    in_file = file.values if file else {}
+    path = str(file.path) if file else ""
+    check_keys(in_file, [*OPTIONS, *JUDGE_KEYS], path)
+    values = {key: value for key, value in in_file.items() if key in JUDGE_KEYS}
+    names = [*judges] or _names_in_file(values.get("judge"), "judge")
+    if values and not names:
+        raise UsageError(
+            f"{path} has {next(iter(values))}, but no judge is named",
+            hint='add --judge MODEL, or judge = "MODEL" to the file',
+        )
+    try:
+        return JudgeConfig.model_validate({**values, "judge": tuple(names)})
+    except ValidationError as error:
+        raise _invalid_value(error.errors()[0], error.errors()[0]["loc"]) from error
+
+
+def _names_in_file(value: Any, key: str = "model") -> list[str]:
     """Return the models that a file names, one or several; UsageError if its value is neither."""
     if value is None:
         return []
@@ -70,8 +114,8 @@ def _names_in_file(value: Any) -> list[str]:
         return [value]
     if not isinstance(value, list) or not value:
         raise UsageError(
-            f"model: should be a name or a list of names (got {value!r})",
-            hint='e.g. model = "qwen2.5-vl"',
+            f"{key}: should be a name or a list of names (got {value!r})",
+            hint=f'e.g. {key} = "qwen2.5-vl"',
         )
     return cast("list[str]", value)
 
@@ -95,10 +139,8 @@ def _check_one_run(n_models: int, n_doses: int) -> None:
     )
 
 
-def _invalid_value(error: ValidationError) -> UsageError:
-    """Return the first fault of a configuration in the words of its options."""
-    first = error.errors()[0]
-    _part, *option = first["loc"]
+def _invalid_value(first: "ErrorDetails", option: Sequence[int | str]) -> UsageError:
+    """Return a fault of a configuration in the words of its options."""
     where = ".".join(map(str, option))
     wrong = (
         plain_message(first)
@@ -121,14 +163,17 @@ def _given_doses(given: Any) -> list[Any]:
 
 
 def with_default_models(
-    configs: Sequence[EvalConfig], file: Path | None, models: Sequence[str], benchmark: Benchmark
+    configs: Sequence[EvalConfig],
+    file: ConfigFile | None,
+    models: Sequence[str],
+    benchmark: Benchmark,
 ) -> list[EvalConfig]:
     """Return the configurations, with the default models for questions without reference calls if it has such ones.
 
     Whether questions have reference calls, which other default models make, may be known only when they are loaded.
     ``file``, ``models``: as of :func:`read_config`; models that they name stay.
     """
-    is_named = bool(models) or (file is not None and "model" in read_toml(file))
+    is_named = bool(models) or (file is not None and "model" in file.values)
     if is_named or all(facts_of(benchmark.samples).reference):
         return [*configs]
     first = [each for each in configs if each.model.name == configs[0].model.name]

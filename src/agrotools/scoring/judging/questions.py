@@ -188,7 +188,7 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
     plugin = plugin_of(benchmark)
     judging = judging_of(plugin) if plugin else None
     if judging is None or judging.read_rubrics is None:
-        raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out --judge-rubrics")
+        raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out judge_rubrics")
     return judging.read_rubrics(path, name or path.name)
 
 
