@@ -15,7 +15,7 @@ _BENCHMARKS = {
     "cmmlu-agronomy": BuiltIn(f"{_HERE}.agrieval.plugin:CMMLU_AGRONOMY"),
     "agvqa": BuiltIn(f"{_HERE}.agvqa.plugin:OWN_FILE"),
     **{
-        name: BuiltIn(f"{_HERE}.agvqa.plugin:{name.upper().replace('-', '_')}")
+        name: BuiltIn(f"{_HERE}.agvqa.plugin:SETS.{name.replace('-', '_')}")
         for name in ("agrobench", "agmmu", "agromind", "mirage", "mirage-mmst")
     },
     "gta": BuiltIn(f"{_HERE}.gta.plugin:PLUGIN"),
