@@ -131,6 +131,16 @@ USUAL = {
 """Options of ``eval`` that its help shows without ``all``."""
 
 
+GONE = {
+    (
+        "eval",
+        "--degrade",
+    ): "degrade copies of your photos, and build a benchmark of them: agrotools build",
+    ("report", "--share"): "agrotools report RUN writes the page; read it before you pass it on",
+}
+"""Options of version 0.2.0 that no longer exist, by command, with what to do instead."""
+
+
 class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
 
@@ -144,6 +154,8 @@ class PanelCommand(TyperCommand):
             key = error.option_name.removeprefix("--").replace("-", "_")
             if key in keys_of_file(self):
                 raise _only_in_file(key) from error
+            if (self.name, error.option_name) in GONE:
+                raise _gone(self.name, error.option_name) from error
             raise
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
@@ -179,6 +191,13 @@ def keys_of_file(command: "Command") -> list[str]:
     keys = [*OPTIONS, *JUDGE_KEYS] if command.name == "eval" else JUDGE_KEYS
     options = {parameter.name for parameter in command.params}
     return sorted(key for key in keys if key not in options)
+
+
+def _gone(command: str | None, option: str) -> Exception:
+    """Return the error for an option that no longer exists."""
+    from agrotools.core import UsageError
+
+    return UsageError(f"{option} no longer exists", hint=GONE[command or "", option])
 
 
 def _only_in_file(key: str) -> Exception:

@@ -1,4 +1,4 @@
-"""Keys of the configuration file that are no options: the command names them, and where they belong."""
+"""Options that a command refuses: keys of the configuration file, and options that no longer exist."""
 
 import pytest
 import typer
@@ -20,6 +20,20 @@ def test_a_key_as_an_option_is_refused_with_the_place_where_it_belongs(command: 
     assert done.returncode == 2
     assert "is a key of the configuration file" in done.stderr
     assert f"write {key} = VALUE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("eval", "--degrade", "blur=1"), "agrotools build"),
+        (("report", "run", "--share"), "agrotools report RUN"),
+    ],
+)
+def test_an_option_that_no_longer_exists_is_refused_with_what_to_do_instead(words, instead: str):
+    done = run_command(*words)
+    assert done.returncode == 2
+    assert "no longer exists" in done.stderr
+    assert instead in done.stderr
 
 
 def test_what_is_neither_an_option_nor_a_key_is_unknown():
