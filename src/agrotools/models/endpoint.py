@@ -98,10 +98,12 @@ def price_at(
         return None
     price = price_of(base_url, name, endpoint.price)
     if price is None and endpoint.budget_usd is not None:
-        example = f"{option} 0.4/1.6" if option.startswith("--") else f'{option} = "0.4/1.6"'
+        # A key of the configuration file takes a text in quotes.
+        form = f"{option} {{}}" if option.startswith("--") else f'{option} = "{{}}"'
+        given, example = form.format("IN/OUT"), form.format("0.4/1.6")
         raise UsageError(
             f"the price of {name} is not known, so no budget can be kept",
-            hint=f"give its price IN/OUT, USD per million input and output tokens, e.g. {example}",
+            hint=f"give {given}, USD per million input and output tokens, e.g. {example}",
         )
     return price
 
