@@ -338,5 +338,5 @@ def _options() -> tuple[dict[str, FieldInfo], dict[str, tuple[str, str]]]:
 _FIELD_OF, _PLACE_OF = _options()
 OPTIONS: Mapping[str, FieldInfo] = _FIELD_OF
 """Options of an evaluation by name, with their types and defaults."""
-JUDGE_KEYS = frozenset(JudgeConfig.model_fields)
+JUDGE_KEYS = tuple(JudgeConfig.model_fields)
 """Keys of a configuration file about judges, which are asked when a run is done."""
