@@ -49,7 +49,7 @@ def read_config(
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
             given for several models.
     """
-    in_file = file.values if file else {}
+    in_file: Mapping[str, Any] = file.values if file else {}
     values = {key: value for key, value in in_file.items() if key not in JUDGE_KEYS}
     model_of_file = values.pop("model", None)
     options_of_file = values.get("options")
@@ -90,7 +90,7 @@ def read_judges(file: ConfigFile | None, judges: Sequence[str] = ()) -> JudgeCon
     Raises:
         UsageError: the file cannot be read, a key or value is invalid, or options are given without a judge.
     """
-    in_file = file.values if file else {}
+    in_file: Mapping[str, Any] = file.values if file else {}
     path = str(file.path) if file else ""
     check_keys(in_file, [*OPTIONS, *JUDGE_KEYS], path)
     values = {key: value for key, value in in_file.items() if key in JUDGE_KEYS}
