@@ -39,7 +39,6 @@ from agrotools_benchmarks.agent_x import replies as agent_x
 from agrotools_benchmarks.agent_x.judge import read_judge_score
 from agrotools_benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
 from agrotools_benchmarks.agrieval.score import read_options, text_values
-from agrotools_benchmarks.gta2 import score as gta2
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}
 _SINGLE, _MULTIPLE, _JUDGED = (
@@ -87,7 +86,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "yes or no": read_yes_no,
     "published yes": read_published_yes,
     "judge of agent-x": read_judge_score,
-    "judge of gta-2": gta2.read_score,
     "error body": lambda text: read_error(400, text.encode()),
 }
 SLOTS = (

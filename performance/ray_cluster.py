@@ -35,7 +35,10 @@ def run(arguments: list[str], folder: Path, *, address: str = "") -> subprocess.
         shutil.rmtree(Path(os.environ["AGROTOOLS_CACHE"], "tool-results"), ignore_errors=True)
     environment = {**os.environ, "RAY_ADDRESS": address}
     command = [*COMMAND, *arguments, "--mode", "end-to-end", "--out", str(folder)]
-    command += ["--executor", "ray"] if address else []
+    if address:
+        file = folder.with_suffix(".toml")
+        file.write_text('executor = "ray"\n')
+        command += ["--config", str(file)]
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )

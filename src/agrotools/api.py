@@ -380,7 +380,7 @@ def evaluate(
         base_url: OpenAI-compatible endpoint of the model.
         out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
         progress: stream for progress and notes; standard error by default.
-        **options: other keys of a config file, such as ``degrade``, ``temperature``, ``budget`` or ``backends``.
+        **options: other keys of a config file, such as ``faults``, ``temperature``, ``budget`` or ``backends``.
 
     Raises:
         UsageError: an argument is invalid or does not fit the others.

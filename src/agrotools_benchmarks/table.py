@@ -15,11 +15,10 @@ _BENCHMARKS = {
     "cmmlu-agronomy": BuiltIn(f"{_HERE}.agrieval.plugin:CMMLU_AGRONOMY"),
     "agvqa": BuiltIn(f"{_HERE}.agvqa.plugin:OWN_FILE"),
     **{
-        name: BuiltIn(f"{_HERE}.agvqa.plugin:{name.upper().replace('-', '_')}")
+        name: BuiltIn(f"{_HERE}.agvqa.plugin:SETS.{name.replace('-', '_')}")
         for name in ("agrobench", "agmmu", "agromind", "mirage", "mirage-mmst")
     },
     "gta": BuiltIn(f"{_HERE}.gta.plugin:PLUGIN"),
-    "gta-2": BuiltIn(f"{_HERE}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),
     "thinkgeo": BuiltIn(f"{_HERE}.thinkgeo.plugin:PLUGIN", frozenset({"keywords"})),
     "agent-x": BuiltIn(
         f"{_HERE}.agent_x.plugin:PLUGIN", frozenset({"keywords", "reference_texts", "image_calls"})

@@ -411,7 +411,7 @@ def _most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Coun
 def _copied_is_right(slot: Slot, other: Slot) -> bool:
     if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
         return abs(slot.value - other.value) <= slot.margin
-    copied = ("plot", "open_text", "keywords", "reference_texts", "image_calls", "sub_tasks")
+    copied = ("plot", "open_text", "keywords", "reference_texts", "image_calls")
     return slot.type not in copied and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 

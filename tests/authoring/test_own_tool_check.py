@@ -24,13 +24,6 @@ def test_names_in_a_sentence():
     assert _check().sentence().endswith("(80 to 100 %)")
 
 
-def test_a_page_for_other_people_counts_the_photos():
-    text = _check(otherwise=("a.jpg",), silent=("IMG_2013.jpg", "c.jpg")).sentence(
-        with_photos=False
-    )
-    assert text.endswith("; another name: 1 photo; no name: 2 photos")
-
-
 def test_checks_that_someone_changed_are_an_error_with_a_hint():
     assert stored_checks({}) == []
     with pytest.raises(BenchmarkError, match=r"metadata\.tool_check") as refused:

@@ -17,7 +17,6 @@ RUNS = {
     "gta-lagent": "gta --data-root benchmarks/gta -m scripted:scripts/gta-react.json --backend recorded",
     "gta-tool-calling": "gta --data-root benchmarks/gta -m scripted:scripts/gta-calls.json --protocol tool-calling "
     "--backend recorded",
-    "gta-2-react": "gta-2 --data-root benchmarks/gta-2 -m scripted:scripts/gta-2-react.json",
     "thinkgeo-lagent": "thinkgeo --data-root benchmarks/thinkgeo -m scripted:scripts/thinkgeo-react.json "
     "--backend recorded",
     "thinkgeo-sar-lagent": "thinkgeo --data-root benchmarks/thinkgeo -o split=sar "

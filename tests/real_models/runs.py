@@ -24,7 +24,6 @@ from agrotools.runner.records import iter_records
 from real_models.models import OTHER, RealModel, find_models
 from support.made_agrieval import write_agrieval
 from support.made_gta import write_gta
-from support.made_gta2 import write_gta2
 
 RESULTS = "results.json"
 _UNREAD = frozenset({"unknown_tool", "invalid_argument"})
@@ -61,8 +60,7 @@ _AGRIEVAL = Run("agrieval", 60, ("agrieval", "--data-root", "DATA/agrieval"))
 _GTA = Run(
     "gta", 8, ("gta", "--data-root", "DATA/gta", "--backend", "recorded", "--mode", "end-to-end")
 )
-_GTA2 = Run("gta-2", 8, ("gta-2", "--data-root", "DATA/gta-2", "--mode", "end-to-end"))
-_SHARED = (_STEPS, _AGRIEVAL, _GTA, _GTA2)
+_SHARED = (_STEPS, _AGRIEVAL, _GTA)
 RUNS: dict[str, tuple[Run, ...]] = {
     "coder-1.5b": (*_embedded(20), *_SHARED),
     "coder-0.5b": (*_embedded(40), *_SHARED, _WHOLE),
@@ -82,7 +80,6 @@ def write_data(folder: Path) -> None:
     if not (folder / "complete").exists():
         write_agrieval(folder / "agrieval", choices=80, questions=20)
         write_gta(folder / "gta")
-        write_gta2(folder / "gta-2")
         (folder / "complete").touch()
 
 

@@ -63,19 +63,14 @@ def open_run(
         RunStoreError: not a run folder.
     """
     manifest = read_manifest(run)
+    if manifest.degrade:
+        note = f"no tool is run again: it would not see the degraded pictures of this run ({manifest.degrade})"
+        return AttributedRun(run, manifest, None, (note,))
     root = data_root or (Path(manifest.data_root) if manifest.data_root else None)
     try:
         quick = manifest.quick
-        loading = Loading(
-            root, manifest.benchmark_options, progress, quick, files_later=not manifest.degrade
-        )
+        loading = Loading(root, manifest.benchmark_options, progress, quick, files_later=True)
         benchmark = load_as(manifest.benchmark_path, loading)
-        if manifest.degrade:
-            from agrotools.runner.degradation import Degradation, degrade_benchmark
-
-            degradation = Degradation.parse(manifest.degrade)
-            benchmark = degrade_benchmark(benchmark, degradation, manifest.seed, quick=quick)
-            benchmark.degrade_files([*manifest.sample_ids], progress)
     except AgrotoolsError as error:
         return AttributedRun(run, manifest, None, (f"no tool is run again: {error.message}",))
     if benchmark.content_hash != manifest.benchmark_hash:

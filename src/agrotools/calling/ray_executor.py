@@ -1,4 +1,4 @@
-"""Tool calls on a Ray cluster (``agrotools eval --executor ray``, extra ``ray``).
+"""Tool calls on a Ray cluster (``executor = "ray"`` in a configuration file, extra ``ray``).
 
 Only tool calls leave the process of the run, each as one Ray task; on a cluster with GPUs, a call with a ``learned``
 back-end goes to an actor that holds a GPU and keeps the model of its last call. Requests to models, cost, pace, budget,
@@ -70,7 +70,7 @@ def import_ray() -> Any:
     """Import Ray, without its usage statistics; UsageError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its default prints a warning
-    return import_of_extra("ray", "ray", "--executor ray needs Ray")
+    return import_of_extra("ray", "ray", 'executor = "ray" needs Ray')
 
 
 @cache

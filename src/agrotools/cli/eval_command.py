@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agrotools.cli.options import JudgeOptions, OptionTable, TextOptions
+from agrotools.cli.options import OptionTable, TextOptions
 from agrotools.cli.output import (
     allow_closed_pipe,
     command_line,
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from agrotools.analysis.study import Study
     from agrotools.core import AgrotoolsError
     from agrotools.formats.benchmark import Benchmark
-    from agrotools.runner.config import EvalConfig
+    from agrotools.runner.config import EvalConfig, JudgeConfig
+    from agrotools.runner.config_file import ConfigFile
     from agrotools.runner.evaluate import Evaluation
 
 
@@ -29,9 +30,9 @@ def evaluate(
     context: typer.Context,
     benchmark: str | None = None,
     given: OptionTable,
-    judging: JudgeOptions,
     texts: TextOptions,
     config: Path | None = None,
+    judge: list[str] | None = None,
     get: bool = False,
     allow_invalid: bool = False,
     details: bool = False,
@@ -48,16 +49,17 @@ def evaluate(
         score,
     )
     from agrotools.core import UsageError
+    from agrotools.runner.config_file import ConfigFile, read_judges
 
-    if until_decided and judging != JudgeOptions():
-        raise UsageError(
-            "--until-decided asks no judges", hint="omit their options, or --until-decided"
-        )
+    file = ConfigFile.read(config) if config else None
+    judging = read_judges(file, judge or [])
+    if until_decided and judging.judge:
+        raise UsageError("--until-decided asks no judges", hint="omit them, or --until-decided")
     chosen = _read_options(benchmark, given, config)
-    configs = _prepare_configs(chosen, config, judging, get=get)
+    configs = _prepare_configs(chosen, file, judging, get=get)
     compared = texts.comparisons()
     with stop_message("finished samples are kept"):
-        configs, loaded = _load_and_ask(chosen, configs, config)
+        configs, loaded = _load_and_ask(chosen, configs, file)
         if chosen.dry_run:
             plans = [planned_run(each, loaded) for each in configs]
             raise typer.Exit(print_plans(plans, configs, as_json=as_json))
@@ -118,7 +120,7 @@ def _read_options(benchmark: str | None, given: OptionTable, config: Path | None
 
 
 def _prepare_configs(
-    chosen: _EvalOptions, file: Path | None, judging: JudgeOptions, *, get: bool
+    chosen: _EvalOptions, file: "ConfigFile | None", judging: "JudgeConfig", *, get: bool
 ) -> "list[EvalConfig]":
     """Return a configuration for each run, whose models and judges can be used.
 
@@ -147,7 +149,7 @@ def _prepare_configs(
 
 
 def _load_and_ask(
-    chosen: _EvalOptions, configs: "Sequence[EvalConfig]", file: Path | None
+    chosen: _EvalOptions, configs: "Sequence[EvalConfig]", file: "ConfigFile | None"
 ) -> "tuple[list[EvalConfig], Benchmark]":
     """Load the benchmark, and return it with the configurations, completed by what only it tells.
 

@@ -131,12 +131,32 @@ USUAL = {
 """Options of ``eval`` that its help shows without ``all``."""
 
 
+GONE = {
+    (
+        "eval",
+        "--degrade",
+    ): "degrade copies of your photos, and build a benchmark of them: agrotools build",
+    ("report", "--share"): "agrotools report RUN writes the page; read it before you pass it on",
+}
+"""Options of version 0.2.0 that no longer exist, by command, with what to do instead."""
+
+
 class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        from typer._click.exceptions import NoSuchOption
+
         keep_typed_arguments(ctx, args)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except NoSuchOption as error:
+            key = error.option_name.removeprefix("--").replace("-", "_")
+            if key in keys_of_file(self):
+                raise _only_in_file(key) from error
+            if (self.name, error.option_name) in GONE:
+                raise _gone(self.name, error.option_name) from error
+            raise
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -153,9 +173,42 @@ class PanelCommand(TyperCommand):
         for panel in sorted(panels, key=lambda name: ("Arguments", "Options", name).index(name)):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])
+        keys = [] if shortened else keys_of_file(self)
         if shortened:
             formatter.write_paragraph()
             formatter.write_text("All other options: agrotools eval -h all")
+        elif keys:
+            formatter.write_paragraph()
+            formatter.write_text(f"Further keys of the file of --config: {', '.join(keys)}")
+
+
+def keys_of_file(command: "Command") -> list[str]:
+    """Return the keys that the configuration file of a command takes and its command line does not."""
+    if command.name not in ("eval", "score"):
+        return []
+    from agrotools.runner.config import JUDGE_KEYS, OPTIONS
+
+    keys = [*OPTIONS, *JUDGE_KEYS] if command.name == "eval" else JUDGE_KEYS
+    options = {parameter.name for parameter in command.params}
+    return sorted(key for key in keys if key not in options)
+
+
+def _gone(command: str | None, option: str) -> Exception:
+    """Return the error for an option that no longer exists."""
+    from agrotools.core import UsageError
+
+    return UsageError(f"{option} no longer exists", hint=GONE[command or "", option])
+
+
+def _only_in_file(key: str) -> Exception:
+    """Return the error for an option that is a key of the configuration file alone."""
+    from agrotools.core import UsageError
+
+    option = f"--{key.replace('_', '-')}"
+    return UsageError(
+        f"{option} is a key of the configuration file, not an option",
+        hint=f"write {key} = VALUE (texts in quotes) in a TOML file, and give it: --config FILE.toml",
+    )
 
 
 _OPTION_WITHOUT_VALUE = re.compile(r"--(?!serve-args)[a-z-]+=")

@@ -189,20 +189,3 @@ class TextOptions:
         needs_embedder = self.embedder or self.embedder_path or SIMILARITY in extras
         embedder = open_embedder(self.embedder, self.embedder_path) if needs_embedder else None
         return TextComparisons(embedder)
-
-
-@dataclass(frozen=True)
-class JudgeOptions:
-    """Options of judges."""
-
-    PANEL: ClassVar = "Judges"
-
-    judge: list[str] | None = None
-    judge_base_url: str | None = None
-    judge_api_key_env: str | None = None
-    judge_votes: int = 1
-    judge_calibration: str | None = None
-    judge_rubrics: Path | None = None
-    judge_budget: float | None = None
-    judge_price: str | None = None
-    judge_concurrency: int | None = None

@@ -96,7 +96,7 @@ def _time_text(requests: int, config: "EvalConfig") -> str:
     limited = config.wire.rpm is not None and requests / config.wire.rpm > minutes
     minutes = max(minutes, requests / config.wire.rpm if config.wire.rpm else 0.0)
     basis = (
-        f"--rpm {config.wire.rpm}"
+        f"rpm = {config.wire.rpm}"
         if limited
         else f"{in_flight} requests in flight, {_SECONDS_PER_REPLY:g} s per reply"
     )

@@ -14,7 +14,6 @@ def report(
     out: Path | None = None,
     image_px: int = 480,
     data_root: Path | None = None,
-    share: bool = False,
     format_: str | None = None,
     allow_invalid: bool = False,
     as_json: bool = False,
@@ -25,8 +24,6 @@ def report(
     from agrotools.runner.rescore import check_distinct
 
     check_distinct(runs)
-    if format_ and share:
-        raise UsageError("--share is for the page, not for --format", hint="omit one of them")
     if format_ and as_json:
         raise UsageError("--format and --json exclude each other", hint="give one of them")
     if format_ not in (None, "md", "csv", "latex"):
@@ -34,7 +31,7 @@ def report(
     if format_:
         typer.echo(_table_text(runs, format_, allow_invalid=allow_invalid), nl=False)
         return
-    name = "report-shared.html" if share else "report.html"
+    name = "report.html"
     target = out or (runs[0] / name if len(runs) == 1 else Path(name))
     written = build_report(
         runs,
@@ -43,7 +40,6 @@ def report(
         data_root=data_root,
         allow_invalid=allow_invalid,
         comparisons=texts.comparisons(),
-        share=share,
     )
     for note in written.notes:
         typer.echo(f"warning: {note}", err=True)
@@ -55,8 +51,6 @@ def report(
         shown = f"{written.shown} of {shown}"
     images = count_text(written.pictures, "image")
     typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} with {images}")
-    if written.removed:
-        typer.echo(written.removed)
     if written.missing_pictures:
         missing = f"{count_text(written.missing_pictures, 'image')} could not be embedded (the page gives the reasons)"
         typer.echo(

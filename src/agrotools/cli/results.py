@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from agrotools.cli.options import JudgeOptions
 from agrotools.cli.output import (
     allow_closed_pipe,
     command_line,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.report.settings import PaperTables, PaperTally
-    from agrotools.runner.config import EvalConfig
+    from agrotools.runner.config import EvalConfig, JudgeConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
@@ -33,19 +32,17 @@ if TYPE_CHECKING:
     from agrotools.scoring.summary import ModeSummary, Summary
 
 
-def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
+def check_judges(options: "JudgeConfig", benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
     """Check the options before anything runs, and return the user's rubrics by benchmark."""
     from agrotools.core import UsageError
 
-    judges = options.judge or []
+    judges = options.judge
     if not judges:
-        if options not in (JudgeOptions(), JudgeOptions(judge=[])):
-            raise UsageError("judge options were given without --judge", hint="add --judge MODEL")
         return {}
     if len(set(judges)) < len(judges):
         raise UsageError(
             "the same judge is given twice",
-            hint="--judge-votes N lets one judge grade several times",
+            hint="judge_votes = N in the file of --config lets one judge grade several times",
         )
     from agrotools.scoring.judging.questions import labelled_questions, read_rubrics
 
@@ -57,19 +54,20 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
     return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)} if path else {}
 
 
-def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
+def _judge(spec: str, options: "JudgeConfig") -> "PricedModel":
     from agrotools.models import Endpoint, WireSettings, priced_model
 
     wire = WireSettings(concurrency=options.judge_concurrency)
     where = (spec, options.judge_base_url, options.judge_api_key_env)
-    return priced_model(Endpoint(*where, wire, options.judge_price, options.judge_budget))
+    endpoint = Endpoint(*where, wire, options.judge_price, options.judge_budget)
+    return priced_model(endpoint, option="judge_price")
 
 
-def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
+def ask_judges(runs: Sequence[Path], options: "JudgeConfig") -> bool:
     """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing."""
     from agrotools.runner.store import read_manifest
 
-    judges = options.judge or []
+    judges = options.judge
     benchmarks = {run: read_manifest(run).benchmark for run in runs} if judges else {}
     rubrics = check_judges(options, [*benchmarks.values()])
     if not judges:
@@ -105,9 +103,6 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
     lines = [f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}"]
     if judged.missing:
         lines.append(f"warning: {missing} missing; run the same command again to resume")
-    if judged.without_images:
-        questions = count_text(judged.without_images, "question")
-        lines.append(f"warning: of {questions} it saw the names of images, not the images")
     if error := judged.error:
         lines.append(
             f"warning: {error.message}" + (f"\nhint: {error.advice}" if error.advice else "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.options import JudgeOptions, TextOptions
+from agrotools.cli.options import TextOptions
 from agrotools.cli.output import (
     FAULTS,
     STOPPED,
@@ -21,6 +21,7 @@ from agrotools.cli.reading import answered_options, new_readings, print_readings
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
+    from agrotools.runner.config import JudgeConfig
     from agrotools.runner.prediction_columns import ColumnAnswers
     from agrotools.runner.prediction_rows import RowCounts
 
@@ -30,7 +31,6 @@ _LISTED = 3
 
 def score(
     texts: TextOptions,
-    judging: JudgeOptions,
     runs: list[Path] | None = None,
     benchmark: str | None = None,
     predictions: Path | None = None,
@@ -42,6 +42,8 @@ def score(
     format_: str | None = None,
     data: Path | None = None,
     option: list[str] | None = None,
+    judge: list[str] | None = None,
+    config: Path | None = None,
     judgements: Path | None = None,
     column: str = "",
     only: list[str] | None = None,
@@ -54,8 +56,10 @@ def score(
     from agrotools.cli.results import ask_judges, exit_code, present
     from agrotools.cli.results import score as score_runs
     from agrotools.core import UsageError
+    from agrotools.runner.config_file import ConfigFile, read_judges
     from agrotools.runner.rescore import check_distinct
 
+    judging = read_judges(ConfigFile.read(config) if config else None, judge or [])
     runs = runs or []
     readings = None
     check_distinct(runs)
@@ -106,7 +110,7 @@ def score(
 
 
 def _refuse_with_format(
-    judging: JudgeOptions, texts: TextOptions, *, details: bool, paper: bool
+    judging: "JudgeConfig", texts: TextOptions, *, details: bool, paper: bool
 ) -> None:
     """Raise a UsageError if an option of runs is given for a file of predictions in a published format."""
     from agrotools.core import UsageError

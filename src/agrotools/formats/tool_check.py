@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agrotools.core import FrozenModel
-from agrotools.core.texts import count_text, difference_text, within_text
+from agrotools.core.texts import difference_text, within_text
 from agrotools.formats.stored import read_stored
 
 METADATA_KEY = "tool_check"
@@ -45,8 +45,8 @@ class ToolCheck(FrozenModel):
     abs_tol: float = 0.0
     rel_tol: float = 0.0
 
-    def sentence(self, *, with_photos: bool = True) -> str:
-        """Return the comparison in one sentence. ``with_photos``: name the photos, else only their number."""
+    def sentence(self) -> str:
+        """Return the comparison in one sentence."""
         share = f"{self.agreed} of {self.n} photos"
         interval = f"({100 * self.lower:.0f} to {100 * self.upper:.0f} %)"
         if self.kind == "number":
@@ -55,10 +55,10 @@ class ToolCheck(FrozenModel):
             if self.mean_difference is not None:
                 differs = difference_text(f"{self.mean_difference:.3g}", self.unit)
                 text += f"; it differs by {differs} on average"
-            return text + _named("no value", self.silent, with_photos)
+            return text + _named("no value", self.silent)
         text = f"{self.column}: the tool names {share} as you do {interval}"
-        text += _named("another name", self.otherwise, with_photos)
-        return text + _named("no name", self.silent, with_photos)
+        text += _named("another name", self.otherwise)
+        return text + _named("no name", self.silent)
 
     def table(self) -> list[str]:
         """Return the counts by label as lines of a table; empty for numbers and where there is one label."""
@@ -73,11 +73,9 @@ class ToolCheck(FrozenModel):
         return lines
 
 
-def _named(what: str, photos: Sequence[str], with_photos: bool) -> str:
+def _named(what: str, photos: Sequence[str]) -> str:
     if not photos:
         return ""
-    if not with_photos:
-        return f"; {what}: {count_text(len(photos), 'photo')}"
     more = len(photos) - _PHOTOS_NAMED
     listed = ", ".join(photos[:_PHOTOS_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"; {what}: {listed}"

@@ -98,9 +98,12 @@ def price_at(
         return None
     price = price_of(base_url, name, endpoint.price)
     if price is None and endpoint.budget_usd is not None:
+        # A key of the configuration file takes a text in quotes.
+        form = f"{option} {{}}" if option.startswith("--") else f'{option} = "{{}}"'
+        given, example = form.format("IN/OUT"), form.format("0.4/1.6")
         raise UsageError(
             f"the price of {name} is not known, so no budget can be kept",
-            hint=f"give {option} IN/OUT, USD per million input and output tokens, e.g. {option} 0.4/1.6",
+            hint=f"give {given}, USD per million input and output tokens, e.g. {example}",
         )
     return price
 

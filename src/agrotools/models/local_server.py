@@ -245,7 +245,7 @@ class LocalServer:
                 if now - began > self.timeout_s:
                     raise process.failure(
                         f"{_PROGRAM} does not answer after {self.timeout_s:g} s",
-                        "a larger --serve-timeout gives it more time, e.g. to download or load the model",
+                        "a larger serve_timeout in the file of --config gives it time, e.g. to download the model",
                     )
                 if now - noted > _NOTE_EVERY_S:
                     noted = now

@@ -480,7 +480,11 @@ class OpenAICompatibleModel:
             else ""
         )
         wait_text = f"; the server asks to wait {wait}" if wait else ""
-        advice = "lower --concurrency, --rpm or --tpm; " if fault.rate_limited else ""
+        advice = (
+            "lower --concurrency, or rpm and tpm of the configuration file; "
+            if fault.rate_limited
+            else ""
+        )
         if fault.problem == "unreachable":
             advice = "check that the server is up and the address (--base-url) is right; "
         # No times here, because reports count equal reasons.

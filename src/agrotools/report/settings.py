@@ -45,8 +45,6 @@ class Setting:
     """True if the title names the rubrics of the judges."""
     needs: Sequence[Mode] = ()
     """Modes that at least one run must have for the table to be shown."""
-    marks_differences: bool = False
-    """True if a note lists the reasons why a run is not comparable with printed scores."""
 
 
 def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:

@@ -208,7 +208,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     table = new_table(title, columns.values())
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [metric_cell(*each, setting, summary, notes) for each in columns.items()]
-        table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
+        table.add_row(name_cell(name, summary), *cells)
     below = [
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
@@ -292,14 +292,6 @@ def _by_rubrics(summaries: Sequence[Summary]) -> str:
         if summary.judging and summary.judging.rubrics
     }
     return f", by {' and '.join(sorted(used))}"
-
-
-def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
-    """Return the mark of the note on differences that make a run incomparable with printed scores."""
-    published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
-    if not setting.marks_differences or published is None or not published.differs:
-        return ""
-    return notes.mark(f"Not comparable with printed scores: {'; '.join(published.differs)}.")
 
 
 def _variant_names(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 from pydantic import JsonValue
 
@@ -26,7 +26,7 @@ from agrotools.core.readings import Readings
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.formats.tool_labels import stored_labels
-from agrotools.loading import Benchmark, Loading, load_benchmark
+from agrotools.loading import Benchmark, Loading
 from agrotools.loading.benchmarks import load_as
 from agrotools.loading.validate import check_for_run
 from agrotools.models import Model
@@ -56,7 +56,6 @@ from agrotools.scoring.metrics import SCORING_VERSION
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
-    from agrotools.runner.degradation import DegradedBenchmark
 
 
 class RunPlan(NamedTuple):
@@ -131,11 +130,9 @@ def plan_run(
         )
     if takes_no_protocol and config.agent.protocol is None:
         config = config.with_options(protocol="react")
-    all_samples = benchmark.samples  # a baseline knows the same ones at every dose
-    if config.benchmark.degrade:
-        benchmark = _degraded(benchmark, config)
+    all_samples = benchmark.samples  # a baseline knows their tools as the benchmark offers them
     settings = resolve_settings(config, benchmark)
-    _check_conditions(config, settings)
+    _check_faults(config)
     benchmark = with_offered_tools(benchmark, config.tools.offered, settings.protocol)
     endpoint = config.endpoint
     source = policy_source(
@@ -179,18 +176,13 @@ def plan_run(
     )
 
 
-def _check_conditions(config: EvalConfig, settings: RunSettings) -> None:
-    """Check that degraded pictures and faults of tools reach the run; UsageError if they do not."""
+def _check_faults(config: EvalConfig) -> None:
+    """Check that faults of tools reach the run; UsageError if they do not."""
     runs_tools = "end-to-end" in config.run.modes and not replayed_run(config.model.name)
     if config.tools.faults and not runs_tools:
         raise UsageError(
             "--faults needs tools that run",
             hint="--mode end-to-end, and a model instead of a replay",
-        )
-    if config.benchmark.degrade and settings.recorded and "end-to-end" in settings.modes:
-        raise UsageError(
-            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
-            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
         )
 
 
@@ -283,29 +275,6 @@ def _is_raster(benchmark: Benchmark, file: SampleFile) -> bool:
         return False
 
 
-def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
-    """Return the degraded benchmark; UsageError if the run needs what was recorded on the original files."""
-    from agrotools.runner.degradation import Degradation, degrade_benchmark
-
-    chosen = config.benchmark
-    if config.run.modes == ("step-by-step",):
-        raise UsageError(
-            "--degrade: step-by-step shows observations that were recorded on the original files",
-            hint="run --mode end-to-end or no-tool",
-        )
-    if replayed_run(config.model.name):
-        raise UsageError(
-            "--degrade: a replay repeats replies to the original files", hint="run the model itself"
-        )
-    if benchmark.make_files is not None:  # whether a file can be degraded follows from its content
-        show = stage_progress(sys.stderr)
-        benchmark = load_benchmark(
-            chosen.name, chosen.data_root, show, chosen.options, quick=chosen.quick
-        )
-    degradation = Degradation.parse(chosen.degrade)
-    return degrade_benchmark(benchmark, degradation, config.model.seed or 0, quick=chosen.quick)
-
-
 def part_text(benchmark: BenchmarkConfig) -> str:
     """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
     quick = ", quick part" if benchmark.quick else ""
@@ -393,11 +362,7 @@ def describe_run(
     )
     executed = benchmark.header.installed(_offered(benchmark, config, items))
     is_part = chosen.quick or chosen.limit is not None
-    degraded: dict[str, Any] = {}
-    if chosen.degrade:
-        degraded = cast("DegradedBenchmark", benchmark).manifest_fields
     return Manifest(
-        **degraded,
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
         benchmark=benchmark.name,
@@ -408,7 +373,6 @@ def describe_run(
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
         quick=chosen.quick,
-        degrade=chosen.degrade,
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         benchmark_warnings=(
             *stored_warnings(benchmark.header.metadata),

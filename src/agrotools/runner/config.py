@@ -55,8 +55,6 @@ class BenchmarkConfig(_Config):
     limit: Annotated[int | None, Field(ge=1)] = None
     shard: str = ""
     """``NUMBER/COUNT``: run only this part of the samples (:mod:`agrotools.runner.shards`); empty for all."""
-    degrade: str = ""
-    """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
 
     @field_validator("shard", mode="before")
     @classmethod
@@ -64,15 +62,6 @@ class BenchmarkConfig(_Config):
         from agrotools.runner.shards import shard_text
 
         return shard_text(shard) if shard else ""
-
-    @field_validator("degrade")
-    @classmethod
-    def _are_doses(cls, doses: str) -> str:
-        if not doses:
-            return doses
-        from agrotools.runner.degradation import Degradation
-
-        return str(Degradation.parse(doses))
 
 
 class ModelConfig(_Config):
@@ -236,6 +225,23 @@ class RunConfig(_Config):
         return tuple(mode for mode in MODES if mode in names)
 
 
+class JudgeConfig(_Config):
+    """Models that grade answers of finished runs. The names of all fields are keys of a configuration file."""
+
+    judge: tuple[str, ...] = ()
+    judge_base_url: Annotated[str | None, Field(min_length=1)] = None
+    judge_api_key_env: str | None = None
+    judge_votes: Annotated[int, Field(ge=1, le=25)] = 1
+    """Grades per judge and answer."""
+    judge_calibration: str = ""
+    """Answers with known grades, which the judges grade, too: a file, or ``shipped``; empty for none."""
+    judge_rubrics: Path | None = None
+    judge_budget: Annotated[float | None, Field(gt=0)] = None
+    """Maximum spending on the judges of a run in USD."""
+    judge_price: str | None = None
+    judge_concurrency: Annotated[int | None, Field(ge=1)] = None
+
+
 class EvalConfig(FrozenModel):
     """Configuration of one run, in the parts that rooms of the package need."""
 
@@ -332,3 +338,5 @@ def _options() -> tuple[dict[str, FieldInfo], dict[str, tuple[str, str]]]:
 _FIELD_OF, _PLACE_OF = _options()
 OPTIONS: Mapping[str, FieldInfo] = _FIELD_OF
 """Options of an evaluation by name, with their types and defaults."""
+JUDGE_KEYS = tuple(JudgeConfig.model_fields)
+"""Keys of a configuration file about judges, which are asked when a run is done."""

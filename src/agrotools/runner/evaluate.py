@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
 from agrotools.agents.modes import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.calling.cache import ResultCache
@@ -44,7 +44,7 @@ from agrotools.runner.policies import (
     is_agent_server,
     run_protocol,
 )
-from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.progress import Progress
 from agrotools.runner.run_settings import RunSettings
 from agrotools.runner.store import AGENT_LOG, RunStore
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from agrotools.calling.services.vision_endpoint import VisionEndpoint
     from agrotools.models.local_server import LocalServer
     from agrotools.models.probe import FirstContact
-    from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import CostEstimate
 
 T = TypeVar("T")
@@ -150,9 +149,6 @@ def execute_plan(
         )
         for note in _notes(plan, store, n_finished=n_finished):
             bar.note(note)
-        if plan.config.benchmark.degrade:
-            degraded = cast("DegradedBenchmark", plan.benchmark)
-            degraded.degrade_files(todo.sample_ids(), stage_progress(progress))
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object

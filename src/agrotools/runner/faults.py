@@ -1,5 +1,4 @@
-"""Doses of disturbances, and faults in tool calls of a run, by a seeded plan, to measure whether a model recovers from
-them (``--faults``).
+"""Faults in tool calls of a run, by a seeded plan, to measure whether a model recovers from them (``--faults``).
 
 A fault hits a call with the given chance. Repeating a call that was hit returns the real result, so that every fault
 can be recovered from. The plan depends on the seed, the sample, the epoch and the number of the call alone: models
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
-from typing import Annotated, Any, ClassVar, Self, cast
+from typing import Annotated, Any, Self, cast
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
@@ -55,18 +54,28 @@ _LOUD: Mapping[FaultKind, Observation] = {
 
 
 UNDISTURBED = "none"
-"""Name of a run without any dose, beside others."""
+"""Name of a run without faults, beside others."""
+_EXAMPLE = "error=.2,noise=.1"
 
 
-class Doses(FrozenModel):
-    """Doses by name; the defaults of the fields disturb nothing."""
+class Faults(FrozenModel):
+    """Chances that a call is hit by a fault, by kind; together at most 1.
 
-    OPTION: ClassVar[str]
-    EXAMPLE: ClassVar[str]
+    ``timeout``: time-out. ``error``: a typed error that passes. ``empty``: an empty result. ``noise``: a measured error
+    of this tool. ``label``: other names and states, as the tool returned them elsewhere. ``stale``: the result and the
+    files of an earlier call of the tool.
+    """
+
+    timeout: Chance = 0.0
+    error: Chance = 0.0
+    empty: Chance = 0.0
+    noise: Chance = 0.0
+    label: Chance = 0.0
+    stale: Chance = 0.0
 
     @property
     def doses(self) -> dict[str, float]:
-        """Doses that disturb something, by name."""
+        """Chances that are not 0, by kind."""
         given = (
             (name, getattr(self, name), info.default)
             for name, info in type(self).model_fields.items()
@@ -74,32 +83,32 @@ class Doses(FrozenModel):
         return {name: value for name, value, default in given if value != default}
 
     def __str__(self) -> str:
-        """Return the doses as options give them; empty if there are none."""
+        """Return the chances as the option gives them; empty if there are none."""
         return ",".join(f"{name}={value:g}" for name, value in self.doses.items())
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``NAME=DOSE,...``, such as ``gsd=2,blur=1.5``; empty or ``none`` for no dose.
+        """Parse ``KIND=CHANCE,...``, such as ``error=.2,noise=.1``; empty or ``none`` for no fault.
 
         Raises:
-            UsageError: unknown or repeated name, or a dose that is no number or out of range.
+            UsageError: unknown or repeated kind, or a chance that is no number or out of range.
         """
         values: dict[str, str] = {}
         for part in text.split(",") if text.strip() not in ("", UNDISTURBED) else ():
             name, _, value = (piece.strip() for piece in part.partition("="))
             if name not in cls.model_fields:
                 raise UsageError(
-                    f"{cls.OPTION}: unknown dose {name!r}", hint=suggestion(name, cls.model_fields)
+                    f"--faults: unknown dose {name!r}", hint=suggestion(name, cls.model_fields)
                 )
             if name in values:
                 raise UsageError(
-                    f"{cls.OPTION}: {name} is given twice",
-                    hint=f"repeat {cls.OPTION} for several runs",
+                    f"--faults: {name} is given twice",
+                    hint="repeat --faults for several runs",
                 )
             if "_" in value:
                 raise UsageError(
-                    f"{cls.OPTION} {name}={value}: should be a valid number",
-                    hint=f"e.g. {cls.EXAMPLE}",
+                    f"--faults {name}={value}: should be a valid number",
+                    hint=f"e.g. {_EXAMPLE}",
                 )
             values[name] = value
         try:
@@ -109,26 +118,7 @@ class Doses(FrozenModel):
             name = str(first["loc"][0]) if first["loc"] else ""
             where = f" {name}={values[name]}" if name else ""
             wrong = plain_message(first).removeprefix("Input ")
-            raise UsageError(f"{cls.OPTION}{where}: {wrong}", hint=f"e.g. {cls.EXAMPLE}") from error
-
-
-class Faults(Doses):
-    """Chances that a call is hit by a fault, by kind; together at most 1.
-
-    ``timeout``: time-out. ``error``: a typed error that passes. ``empty``: an empty result. ``noise``: a measured error
-    of this tool. ``label``: other names and states, as the tool returned them elsewhere. ``stale``: the result and the
-    files of an earlier call of the tool.
-    """
-
-    OPTION: ClassVar = "--faults"
-    EXAMPLE: ClassVar = "error=.2,noise=.1"
-
-    timeout: Chance = 0.0
-    error: Chance = 0.0
-    empty: Chance = 0.0
-    noise: Chance = 0.0
-    label: Chance = 0.0
-    stale: Chance = 0.0
+            raise UsageError(f"--faults{where}: {wrong}", hint=f"e.g. {_EXAMPLE}") from error
 
     @model_validator(mode="after")
     def _at_most_one(self) -> Self:

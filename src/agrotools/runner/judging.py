@@ -1,24 +1,18 @@
-"""Judging of a run's answers by models. Every reply is stored in the run folder, and no question is asked twice.
-
-Of the files that a run created, a judge sees the contents of texts and images, and only the names of others.
-"""
+"""Judging of a run's answers by models. Every reply is stored in the run folder, and no question is asked twice."""
 
 import asyncio
-import re
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
 
-from agrotools.agents.images import Preview, make_preview
-from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunStoreError, UsageError
+from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
 from agrotools.core.errors import words_of
-from agrotools.core.files import LineFile, artifact_path, remedy, write_whole
+from agrotools.core.files import LineFile, remedy, write_whole
 from agrotools.core.progress import Progress, no_progress
-from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
+from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.metered import (
     KEPT,
@@ -38,8 +32,6 @@ from agrotools.scoring.judging.questions import (
     JudgeQuestion,
     Rubrics,
     has_rubrics,
-    is_image,
-    is_text,
     judge_questions,
 )
 
@@ -47,15 +39,7 @@ SPEND_FILE = "judges-spend.jsonl"
 _CACHE = "judging"
 _AT_ONCE = 32
 _SILENT_BEFORE_GIVING_UP = 3
-_LONGEST_TEXT = 12_000
-"""Maximum characters of a file shown to a judge; the rest is cut off, with a note."""
-_LONGEST_TOGETHER = 60_000
-_LONGEST_CHARACTER_BYTES = 4
-_DIGITS = re.compile(r"[0-9a-f]+")
-
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
-_REJECTED = "rejects the request"
-"""Part of the error message of every endpoint that does not accept images."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +60,6 @@ class JudgedRun:
     replies: int = 0
     known: int = 0
     missing: int = 0
-    without_images: int = 0
-    """Replies to questions whose images the judge could not see."""
     error: AgrotoolsError | None = None
 
 
@@ -194,7 +176,11 @@ async def _ask(
             settings = ModelSettings(
                 temperature=temperature, max_output_tokens=question.longest_reply
             )
-            completion, unseen = await _reply(model, question, ledger.parent, settings)
+            messages = [
+                Message.of("system", question.system),
+                Message.of("user", question.user),
+            ]
+            completion = await model.generate(messages, (), settings)
             if completion.finish_reason not in KEPT:
                 return  # No usable reply: the question stays open for a later call.
             file.add(
@@ -205,11 +191,9 @@ async def _ask(
                     rubrics=rubrics.digest if rubrics and has_rubrics(question.metric) else "",
                     reply=completion.text,
                     finish_reason=completion.finish_reason,
-                    unseen=unseen,
                 )
             )
             result.replies += 1
-            result.without_images += bool(unseen)
             progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
@@ -282,84 +266,3 @@ async def _ask_each(
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return reason
-
-
-async def _reply(
-    model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
-) -> tuple[Completion, tuple[str, ...]]:
-    """Return the judge's reply and the images it did not see: a judge that rejects images is asked without them."""
-    request = await asyncio.to_thread(judge_request, question, run)
-    try:
-        return await model.generate(request.messages, (), settings), request.unseen
-    except (UsageError, InfrastructureError) as error:
-        blind = await asyncio.to_thread(judge_request, question, run, images=False)
-        if blind.unseen == request.unseen or _REJECTED not in error.message:
-            raise
-    return await model.generate(blind.messages, (), settings), blind.unseen
-
-
-class JudgeRequest(NamedTuple):
-    """Messages to a judge. ``unseen``: names of images that are not included."""
-
-    messages: list[Message]
-    unseen: tuple[str, ...] = ()
-
-
-def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) -> JudgeRequest:
-    """Return ``question`` as messages, with the contents of its attachments; ``images=False`` leaves out images."""
-    system = Message.of("system", question.system)
-    if not question.attachments:
-        return JudgeRequest([system, Message.of("user", question.user)])
-    parts: list[ContentPart] = [TextPart(text=question.user)]
-    unseen: list[str] = []
-    room = _LONGEST_TOGETHER
-    for each in question.attachments:
-        path = _path_of(run, each)
-        if is_text(each):
-            most = min(room, _LONGEST_TEXT)
-            text = _text(path, most)
-            room -= min(len(text or ""), most)
-            parts.append(
-                TextPart(
-                    text=_file_note(
-                        each, "cannot be read" if text is None else "", text, question.mark
-                    )
-                )
-            )
-        elif is_image(each):
-            preview = (
-                make_preview(path, each.name, "image", None)
-                if images and path is not None
-                else None
-            )
-            if isinstance(preview, Preview):
-                parts += [TextPart(text=f"{each.name}:"), preview.image]
-            else:
-                unseen.append(each.name)
-                parts.append(TextPart(text=_file_note(each, "cannot be shown")))
-    return JudgeRequest([system, Message(role="user", content=tuple(parts))], tuple(unseen))
-
-
-def _path_of(run: Path, artifact: Artifact) -> Path | None:
-    """Return the path of an artifact in the run; None for an invalid hash or a link (runs may be untrusted)."""
-    if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
-        return None
-    path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)
-    return None if path.is_symlink() else path
-
-
-def _text(path: Path | None, most: int) -> str | None:
-    """Return the beginning of a text file, or None if it cannot be read."""
-    if path is None:
-        return None
-    try:
-        with path.open("rb") as file:
-            read = file.read(_LONGEST_CHARACTER_BYTES * most + 1)
-    except OSError:
-        return None
-    text = read.decode("utf-8", errors="replace")
-    return text if len(text) <= most else f"{text[:most]} [cut off here]"
-
-
-def _file_note(artifact: Artifact, lacking: str, text: str | None = None, mark: str = "") -> str:
-    return f"{artifact.name} {lacking}." if lacking else f"{artifact.name}:\n{mark}\n{text}\n{mark}"

@@ -60,7 +60,7 @@ class Manifest(FrozenModel):
     """Values of ``--option``; their effect is covered by the hash of the benchmark."""
     benchmark_hash: str
     degrade: str = ""
-    """Doses of ``--degrade``; empty if the files are as they are."""
+    """Degradation of the pictures, which runs of version 0.2.0 could ask for; empty if the files are as they are."""
     faults: str = ""
     """Chances of ``--faults``; empty if the tools have no faults but their own."""
     clean_hash: str = ""

@@ -67,7 +67,8 @@ def _rubrics_of(run: Path) -> Rubrics | None:
             )
         except UsageError as error:
             raise RunStoreError(
-                error.message, hint="remove it, or judge again: --judge-rubrics FILE"
+                error.message,
+                hint="remove it, or judge again with other judge_rubrics in the file of --config",
             ) from error
     return None
 

@@ -129,12 +129,12 @@ def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel |
     if not asking:
         if endpoint.model or endpoint.base_url or endpoint.price:
             raise UsageError(
-                "--vlm-model was given but no tool uses it", hint="add --backend TOOL=vlm"
+                "vlm_model was given but no tool uses it", hint="add --backend TOOL=vlm"
             )
         return None
     if not endpoint.model:
         raise UsageError(f"{asking[0]} uses a vision model, and none is given", hint=NAME_A_MODEL)
-    return priced_model(endpoint, option="--vlm-price")
+    return priced_model(endpoint, option="vlm_price")
 
 
 def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) -> dict[str, str]:

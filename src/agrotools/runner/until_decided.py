@@ -290,6 +290,11 @@ def config_of_run(folder: Path) -> EvalConfig:
         UsageError: the manifest lacks what an agent, a server of ``--serve`` or a vision model of tools needs.
     """
     run = read_manifest(folder)
+    if run.degrade:
+        raise UsageError(
+            f"{folder} cannot be continued: its pictures were degraded ({run.degrade})",
+            hint="agrotools compare, without --until-decided, compares what it has",
+        )
     if (
         is_agent(run.model)
         or run.server
@@ -313,7 +318,6 @@ def config_of_run(folder: Path) -> EvalConfig:
         "protocol": run.protocol,
         "tools": run.tools,
         "backends": run.backends,
-        "degrade": run.degrade,
         "faults": run.faults,
         "out": folder,
     }

@@ -1,1 +1,1 @@
-"""Readers and scorers shared by GTA, GTA-2, ThinkGeo and Agent-X: files, dialogues, faults, tool calls."""
+"""Readers and scorers shared by GTA, ThinkGeo and Agent-X: files, dialogues, faults, tool calls."""

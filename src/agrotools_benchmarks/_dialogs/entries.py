@@ -1,4 +1,4 @@
-"""Conversion of GTA, ThinkGeo and GTA-2 entries (tools, files, dialog, gold answer) to samples.
+"""Conversion of GTA and ThinkGeo entries (tools, files, dialog, gold answer) to samples.
 
 Only the first user turn of a dialog is asked and scored, as in the end-to-end mode of the published scorers; no
 published dialog is known to have a second one. Only the first of several calls in a message counts, also as published.
@@ -36,7 +36,6 @@ from agrotools_benchmarks._dialogs.loading import (
     FileTable,
     Findings,
     error_text,
-    kind_of,
     plain_path,
     quote,
     safe_name,
@@ -44,7 +43,7 @@ from agrotools_benchmarks._dialogs.loading import (
 )
 from agrotools_benchmarks._dialogs.plugin_parts import ImageCallsSlot
 
-AnswerKind = Literal["objective", "subjective", "image", "workflow"]
+AnswerKind = Literal["objective", "subjective", "image"]
 ANSWER_TYPES: Mapping[AnswerKind, AnswerType] = {"objective": "exact", "image": "image"}
 """Answer type of the samples of each kind; open text for others."""
 _MISSING = object()
@@ -79,15 +78,6 @@ class DialogForm:
     source: str
     folder: str = ""
     """Folder below the root that file paths are relative to."""
-    any_file: bool = False
-    """True if files may be of any kind; otherwise all files are images except videos and declared tables."""
-    lacks_tools: bool = False
-    """True if entries may list tools that are not available in this package; those are not offered."""
-    all_tools: bool = False
-    """True if every entry is offered ``tools``, whatever it lists."""
-    gold: Callable[[Mapping[str, Any], Callable[[str], None]], Gold] | None = None
-    """Function that reads the gold of an entry in place of ``gt_answer``; its second argument receives notes. Such
-    entries need neither reference calls nor a final answer."""
 
 
 def read_entries(
@@ -115,12 +105,10 @@ def _read_entry(
         findings.fault("it is no object")
         return None
     files, names = _files(entry.get("files"), form, table, findings)
-    turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)
-    steps = _steps(turn.messages, names, findings, open_ended=form.gold is not None) if turn else []
+    turn = _first_turn(entry.get("dialogs"), findings)
+    steps = _steps(turn.messages, names, findings) if turn else []
     called = [step.tool for step in steps]
-    toolset = (
-        [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
-    )
+    toolset = _toolset(entry.get("tools"), called, findings, form)
     asked = [
         item.get("question") if is_object(item) else item
         for item in _items(entry.get("evaluation"))
@@ -129,18 +117,14 @@ def _read_entry(
         text for text in asked if is_text(text) and text.strip()
     ]  # of ThinkGeo, to a judge
     try:
-        if form.gold is not None:
-            gold = form.gold(entry, findings.note)
-        else:
-            final = turn.final_text if turn else ""
-            gold = _gold(
-                entry.get("gt_answer", _MISSING),
-                questions,
-                form.image_tools,
-                called,
-                final,
-                findings,
-            )
+        gold = _gold(
+            entry.get("gt_answer", _MISSING),
+            questions,
+            form.image_tools,
+            called,
+            turn.final_text if turn else "",
+            findings,
+        )
     except BenchmarkError as error:
         findings.fault(error.message)
         return None
@@ -168,9 +152,8 @@ def _read_entry(
         family=form.family,
         source=form.source,
         toolset=tuple(toolset),
-        reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
-        no_tool_eligible=gold.kind not in ("image", "workflow")
-        and all(file.kind == "image" for file in files),
+        reference=ReferenceTrajectory(steps=tuple(steps)),
+        no_tool_eligible=gold.kind != "image" and all(file.kind == "image" for file in files),
         metadata=metadata,
     )
 
@@ -222,7 +205,6 @@ def _files(
             if is_video
             else _KINDS.get(str(item.get("type") if is_object(item) else None), "image")
         )
-        kind = kind_of(path) if form.any_file else kind
         try:
             relative = table.find(path, (form.folder,))
             file = (
@@ -252,26 +234,18 @@ def _toolset(value: Any, called: Sequence[str], findings: Findings, form: Dialog
     listed = [str(name).strip() for name in names]
     if not listed and not findings.broken:
         findings.note("it lists no tools and is offered all tools of the benchmark")
-    return offered_tools(listed or form.tools, called, findings, lacks_tools=form.lacks_tools)
+    return offered_tools(listed or form.tools, called, findings)
 
 
-def offered_tools(
-    listed: Sequence[str], called: Sequence[str], findings: Findings, *, lacks_tools: bool = False
-) -> list[str]:
-    """Return the listed tools, followed by those that are called without being listed.
-
-    ``lacks_tools``: True if unavailable tools are left out; otherwise they are faults.
-    """
+def offered_tools(listed: Sequence[str], called: Sequence[str], findings: Findings) -> list[str]:
+    """Return the listed tools, followed by those that are called without being listed. Unknown ones are faults."""
     if any(tool not in listed for tool in called):
         findings.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
-    missing = [tool for tool in tools if tool not in TOOLS]
-    for tool in missing:
-        if lacks_tools:
-            findings.note("tools that are not here are not offered")
-        else:
+    for tool in tools:
+        if tool not in TOOLS:
             findings.fault(f"there is no tool {quote(tool)}")
-    return [tool for tool in tools if not lacks_tools or tool not in missing]
+    return tools
 
 
 class _Turn(NamedTuple):
@@ -284,7 +258,7 @@ class _Turn(NamedTuple):
     user_turns: int
 
 
-def _first_turn(dialogs: Any, findings: Findings, *, open_ended: bool) -> _Turn | None:
+def _first_turn(dialogs: Any, findings: Findings) -> _Turn | None:
     """Return the first question of a dialog with the following messages; None if there is no question."""
     if not is_list(dialogs) or not dialogs:
         findings.fault("it has no dialogs")
@@ -304,7 +278,7 @@ def _first_turn(dialogs: Any, findings: Findings, *, open_ended: bool) -> _Turn 
     answers = [
         text_of(message.get("content")) for message in of_assistant if not message.get("tool_calls")
     ]
-    if not answers and not open_ended:
+    if not answers:
         findings.note("its dialog ends without a final answer")
     return _Turn(query, following, answers[-1] if answers else "", len(user_places))
 
@@ -313,8 +287,6 @@ def _steps(
     messages: Sequence[dict[str, Any]],
     names: Mapping[str, str],
     findings: Findings,
-    *,
-    open_ended: bool,
 ) -> list[ReferenceStep]:
     """Return the calls of a turn as reference steps."""
     steps: list[ReferenceStep] = []
@@ -337,7 +309,7 @@ def _steps(
         steps.append(
             ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought)
         )
-    if not steps and not open_ended:
+    if not steps:
         findings.note("its dialog calls no tool")
     if any(not step.thought for step in steps):
         findings.note("some steps have no thought")

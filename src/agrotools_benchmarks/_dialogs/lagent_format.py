@@ -271,7 +271,7 @@ def declared_text(benchmark: Benchmark) -> str:
 def read_toolmeta(path: Path) -> Declared:
     """Read a file in GTA's format: an object or a list of tools with ``name``, ``description`` and ``inputs``.
 
-    List items that only name a tool (a text, or an object without ``inputs``) are skipped; GTA-2 may have such lists.
+    List items that only name a tool (a text, or an object without ``inputs``) are skipped.
 
     Raises:
         BenchmarkError: the file has another format.

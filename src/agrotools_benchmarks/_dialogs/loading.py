@@ -31,17 +31,6 @@ VIDEO_SUFFIXES = frozenset(
 )
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
-_KINDS: dict[str, FileKind] = {
-    **dict.fromkeys((".csv", ".tsv", ".xls", ".xlsx"), "table"),
-    **dict.fromkeys((".mp3", ".wav", ".m4a", ".flac", ".ogg", ".aac"), "audio"),
-    **dict.fromkeys(VIDEO_SUFFIXES, "video"),
-    **dict.fromkeys(IMAGE_SUFFIXES, "image"),  # a GIF is an image here
-}
-
-
-def kind_of(path: str) -> FileKind:
-    """Return the kind of a file by its suffix."""
-    return _KINDS.get(PurePosixPath(path).suffix.lower(), "document")
 
 
 class FileTable:

@@ -1,4 +1,4 @@
-"""Lightweight definitions shared by the plug-ins of GTA, GTA-2, ThinkGeo and Agent-X."""
+"""Lightweight definitions shared by the plug-ins of GTA, ThinkGeo and Agent-X."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -49,7 +49,7 @@ LAGENT = {
         },
     )
 }
-"""Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""
+"""Protocol with which GTA and ThinkGeo prompt models."""
 
 
 class TableLayout(NamedTuple):

@@ -26,9 +26,8 @@ from agrotools.core.files import read_text
 from agrotools.loading.values import lettered, number_in, values_at, without_letter
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
-from agrotools_benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
+from agrotools_benchmarks.agvqa.plugin import MAPS, LetteredSlot, NumberListSlot
 
-MAPS = Path(__file__).with_name("maps")
 Kind = Literal["single", "several", "number", "yes_no", "numbers", "box", "parts", "name", "text"]
 _NAME_WORDS = 8
 """Longest answer, in words, that is compared as a name; longer ones are compared as texts."""

@@ -1,8 +1,12 @@
-"""Plug-ins of the sets of AG-VQA questions, one for each map in ``maps``, and their slots."""
+"""Plug-ins of the sets of AG-VQA questions, one for each map in ``maps``, and their slots.
+
+A set is its map and its name in the table of this package; no code names it.
+"""
 
 import operator
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -77,6 +81,13 @@ class NumberListSlot(Slot):
 OWN = "agvqa"
 """Name of the plug-in that reads a user's own files with a map of their own."""
 _ROOM = "agrotools_benchmarks.agvqa"
+MAPS = Path(__file__).with_name("maps")
+"""Folder of the maps of this package."""
+
+
+def attribute_of(name: str) -> str:
+    """Return the name of a set as an attribute of :data:`SETS`, and of its format in ``score.FORMATS``."""
+    return name.replace("-", "_")
 
 
 def _plugin(facts: Facts, slots: tuple[type[Slot], ...] = ()) -> BenchmarkPlugin:
@@ -91,10 +102,9 @@ def _plugin(facts: Facts, slots: tuple[type[Slot], ...] = ()) -> BenchmarkPlugin
     )
 
 
-def _plugin_of_map(name: str) -> BenchmarkPlugin:
+def _plugin_of_map(path: Path) -> BenchmarkPlugin:
     # The map is read as plain TOML, so that a list of benchmarks does not import its reader.
-    path = Path(__file__).with_name("maps") / f"{name}.toml"
-    fields = tomllib.loads(path.read_text("utf-8"))
+    name, fields = path.stem, tomllib.loads(path.read_text("utf-8"))
     place = f"DIR/{fields['folders'][0]}/{fields['files'][0]}"
     facts: dict[str, Any] = {
         "name": name,
@@ -108,7 +118,7 @@ def _plugin_of_map(name: str) -> BenchmarkPlugin:
             "into": fields["download_into"],
         }
     if "predictions" in fields:
-        target = f"{_ROOM}.score:{name.upper().replace('-', '_')}"
+        target = f"{_ROOM}.score:FORMATS.{attribute_of(name)}"
         facts["targets"] = {"predictions": {name: target}}
     if questions := fields.get("questions"):
         facts["expected"] = [
@@ -117,11 +127,10 @@ def _plugin_of_map(name: str) -> BenchmarkPlugin:
     return _plugin(facts)
 
 
-AGROBENCH = _plugin_of_map("agrobench")
-AGMMU = _plugin_of_map("agmmu")
-AGROMIND = _plugin_of_map("agromind")
-MIRAGE = _plugin_of_map("mirage")
-MIRAGE_MMST = _plugin_of_map("mirage-mmst")
+SETS = SimpleNamespace(
+    **{attribute_of(path.stem): _plugin_of_map(path) for path in sorted(MAPS.glob("*.toml"))}
+)
+"""Plug-ins of the maps of this package."""
 OWN_FILE = _plugin(
     {
         "name": OWN,

@@ -8,6 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, cast
 
 from agrotools.core import BenchmarkError, Slot
@@ -26,8 +27,14 @@ from agrotools.scoring.predictions import (
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.text.agreement_values import Box, box_iou
 from agrotools_benchmarks.agvqa.field_map import Row, RowFault, read_map, read_question
-from agrotools_benchmarks.agvqa.load import MAPS, OWN_MAP
-from agrotools_benchmarks.agvqa.plugin import OWN, LetteredSlot, NumberListSlot
+from agrotools_benchmarks.agvqa.load import OWN_MAP
+from agrotools_benchmarks.agvqa.plugin import (
+    MAPS,
+    OWN,
+    LetteredSlot,
+    NumberListSlot,
+    attribute_of,
+)
 
 _LINE = re.compile(r"(?im)^[\s>#*_`-]*[\"']?answer[\"']?[*_`\s]*[:=][*_`\s]*(.+?)[\s*_`,}]*$")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -185,4 +192,8 @@ def _format(name: str) -> PredictionFormat:
     )
 
 
-OWN_FILE, AGROBENCH, AGMMU, MIRAGE_MMST = map(_format, (OWN, "agrobench", "agmmu", "mirage-mmst"))
+OWN_FILE = _format(OWN)
+FORMATS = SimpleNamespace(
+    **{attribute_of(path.stem): _format(path.stem) for path in sorted(MAPS.glob("*.toml"))}
+)
+"""Formats of the result files of the sets; the maps of some say where their replies are."""

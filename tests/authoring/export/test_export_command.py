@@ -1,9 +1,8 @@
 import hashlib
-import json
 from pathlib import Path
 
 import pytest
-from every_slot import TOOLS, write_every_slot
+from every_slot import write_every_slot
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
@@ -17,9 +16,7 @@ from agrotools.core import (
 )
 from agrotools.core.texts import install_command
 from agrotools.loading import load_folder
-from agrotools.loading.validate import format_schema, validate_folder
 from agrotools_build.export.folder import copy_artifacts
-from agrotools_build.export.huggingface import export_huggingface
 from support.sums_benchmark import write_sums
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")
@@ -105,41 +102,3 @@ def test_artifacts_of_the_samples_that_stay_are_copied_and_no_others(tmp_path: P
     )
     assert [path.name for path in (out / "artifacts").iterdir()] == [f"{hashes[0]}.png"]
     assert (out / "artifacts" / f"{hashes[0]}.png").read_bytes() == b"one"
-
-
-TREE = [
-    {
-        "id": "1",
-        "weight": 3,
-        "sub_tasks": [{"id": "1.1", "requirements": "a", "weight": 2}, {"id": "1.2"}],
-    },
-    {"id": "2", "requirements": "b"},
-]
-
-
-def test_samples_with_trees_of_sub_tasks_are_checked_and_exported(tmp_path: Path):
-    def codes(root: Path, **changes: object) -> set[tuple[str, str]]:
-        lines = (root / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-        tree = {
-            "id": "tree",
-            "query": "Write down what should be done about it, and why.",
-            "answer": [
-                {"type": "sub_tasks", "name": "task", "label": "what came of it", "sub_tasks": TREE}
-            ],
-            "answer_type": "open_text",
-            "no_tool_eligible": False,
-        }
-        lines = [*lines[:7], json.dumps(json.loads(lines[5]) | tree | changes)]
-        (root / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return {(fault.code, fault.sample or "") for fault in validate_folder(root)}
-
-    root = write_every_slot(tmp_path / "benchmark")
-    assert ("not_no_tool", "tree") in codes(root, no_tool_eligible=True)
-    assert not [code for code, sample in codes(root) if sample == "tree"]
-    assert "SubTask" in json.dumps(format_schema())
-    benchmark = load_folder(root)
-    assert set(benchmark.sample("tree").toolset) == set(TOOLS)
-    export_huggingface(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "hf")
-    (table,) = (tmp_path / "hf" / "data").iterdir()
-    row = parquet.read_table(table).to_pylist()[7]
-    assert json.loads(row["answer"])[0]["sub_tasks"][0]["id"] == "1"

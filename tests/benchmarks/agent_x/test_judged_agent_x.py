@@ -12,6 +12,7 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.cli.main import app
+from support.judges import judged_by
 from support.made_agent_x import write_agent_x
 from support.openai_server import Body, completion, serving, text_of
 
@@ -128,7 +129,7 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(root, tmp_path, monk
             "--out",
             run,
         )
-        judge = ("--judge", "grader", "--judge-base-url", api.base_url)
+        judge = judged_by(run.parent, "grader", at=api.base_url)
         told = agrotools(*command, *judge, "--details")
         assert server.asked["grader"] == 12 * (COUNT - 1), "one prediction holds nothing to judge"
         agrotools(*command, *judge)
@@ -198,11 +199,13 @@ def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(
     own = rubric(tmp_path)
     server = Server()
     with serving(server) as api:
-        judge = ("score", run, "--judge", "grader", "--judge-base-url", api.base_url)
+        judge = ("score", run, *judged_by(run.parent, "grader", at=api.base_url))
         agrotools(*judge)
         ours = published(run)["reference"]
         assert server.asked["grader"] == 12 * (COUNT - 1)
-        told = agrotools(*judge, "--judge-rubrics", own)
+        told = agrotools(
+            "score", run, *judged_by(run.parent, "grader", at=api.base_url, judge_rubrics=str(own))
+        )
         assert server.asked["grader"] == 13 * (COUNT - 1), "ours are no answer to the user's"
         assert "rubrics of original.toml (" in told
         mine = agrotools("score", run)
@@ -223,9 +226,9 @@ def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(
         kept.write_text("[", encoding="utf-8")
         done = invoked("score", run)
         assert kept.name in done.exception.message
-        assert "--judge-rubrics FILE" in str(done.exception.hint)
+        assert "judge_rubrics" in str(done.exception.hint)
         kept.write_bytes(text)
-        agrotools(*judge)
+        agrotools("score", run, *judged_by(run.parent, "grader", at=api.base_url))
         assert server.asked["grader"] == 13 * (COUNT - 1), "replies by ours are still there"
     assert published(run)["reference"] == ours
     assert {len({each["rubrics"] for each in judgements(run)})} == {2}

@@ -16,11 +16,12 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.loading.benchmarks import load_benchmark
 from agrotools.loading.checking import check_benchmark
+from agrotools.plugin.installed import plugin_of
 from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer
-from agrotools_benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_question
-from agrotools_benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
+from agrotools_benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_map, read_question
+from agrotools_benchmarks.agvqa.plugin import MAPS, LetteredSlot, NumberListSlot
 from agrotools_benchmarks.agvqa.score import score_letters, score_numbers
 from support.command import run_command
 
@@ -319,6 +320,14 @@ def test_replies_of_models_beside_the_scores_in_the_file(root):
     assert ours == {"agvqa.accuracy (m)": 50.0, "agvqa.accuracy (n)": 0.0}
     assert scored.extra["scores of replies beside those in the file"] == {"same": 3, "different": 1}
     assert scored.extra["rows that are not scored"] == {"the answer is no option": 1}
+
+
+@pytest.mark.parametrize("path", sorted(MAPS.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_set_is_its_map_and_the_list_says_what_it_was_run_on(path):
+    """A map that nobody ran on a real file would mislead."""
+    fields = read_map(path)
+    assert fields.checked.startswith("run on ")
+    assert fields.checked in plugin_of(path.stem).about
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from aiohttp import web
 from agrotools_benchmarks.agrieval.plugin import ReferenceTextSlot
 from support.command import run_command
 from support.eval_process import AGROTOOLS
+from support.judges import judged_by
 from support.openai_server import Body, completion, error, serving, text_of
 from support.plain_sample import plain_sample
 
@@ -111,13 +113,13 @@ def fresh(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
     judges = Judges()
     with serving(judges) as endpoint:
-        judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
-        first = agrotools("score", fresh, *judge, "--judge-votes", 2)
+        judge = judged_by(fresh.parent, "strict", "mild", at=endpoint.base_url, judge_votes=2)
+        first = agrotools("score", fresh, *judge)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
         assert all(body["temperature"] > 0 for body in endpoint.requests), (
             "votes of one judge may differ"
         )
-        again = agrotools("score", fresh, *judge, "--judge-votes", 2)
+        again = agrotools("score", fresh, *judge)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, (
             "nothing is asked twice"
         )
@@ -157,7 +159,7 @@ def test_merged_shards_have_the_grades_of_the_run_without_shards(
 ):
     judges, benchmark = Judges(), run.with_name("open")
     with serving(judges) as endpoint:
-        judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
+        judge = judged_by(fresh.parent, "strict", "mild", at=endpoint.base_url)
         agrotools("score", fresh, *judge)
         parts = [tmp_path / f"part-{number}" for number in (1, 2, 3)]
         for number, part in enumerate(parts, 1):
@@ -193,16 +195,17 @@ def test_a_judge_is_checked_on_answers_with_known_grades(fresh: Path, tmp_path: 
     item = {"question": "q", "reference": "Drain field 7.", "answer": "no", "grade": 1}
     own.write_text(json.dumps(item) + "\n", encoding="utf-8")
     with serving(Judges()) as endpoint:
-        judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url)
-        shipped = agrotools("score", fresh, *judge, "--judge-calibration", "shipped").stdout
+        judge = judged_by(fresh.parent, "strict", at=endpoint.base_url, judge_calibration="shipped")
+        shipped = agrotools("score", fresh, *judge).stdout
         assert (
             "strict on 30 answers with known grades: 33.3 % graded exactly, +1.00 grades on average"
             in shipped
         )
-        mine = agrotools("score", fresh, *judge, "--judge-calibration", own).stdout
+        judge = judged_by(fresh.parent, "strict", at=endpoint.base_url, judge_calibration=str(own))
+        mine = agrotools("score", fresh, *judge).stdout
         assert "strict on 31 answers with known grades" in mine
     own.write_text('{"question": "q"}\n', encoding="utf-8")
-    wrong = agrotools("score", fresh, "--judge", "strict", "--judge-calibration", own, expect=2)
+    wrong = agrotools("score", fresh, *judge, expect=2)
     assert "line 1: reference: Field required" in wrong.stderr
 
 
@@ -210,14 +213,7 @@ def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: 
     judges = Judges()
     judges.broken = True
     with serving(judges) as endpoint:
-        judge = (
-            "--judge",
-            "strict",
-            "--judge-base-url",
-            endpoint.base_url,
-            "--judge-concurrency",
-            4,
-        )
+        judge = judged_by(fresh.parent, "strict", at=endpoint.base_url, judge_concurrency=4)
         down = subprocess.Popen(
             [*AGROTOOLS, "score", str(fresh), *map(str, judge)],
             stderr=subprocess.PIPE,
@@ -241,16 +237,8 @@ def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: 
 def test_killed_at_any_moment_no_reply_is_asked_for_again_but_those_in_flight(fresh: Path):
     judges = Judges()
     with serving(judges, latency_s=0.15) as endpoint:
-        command = [
-            "score",
-            fresh,
-            "--judge",
-            "strict",
-            "--judge-base-url",
-            endpoint.base_url,
-            "--judge-concurrency",
-            2,
-        ]
+        judge = judged_by(fresh.parent, "strict", at=endpoint.base_url, judge_concurrency=2)
+        command = ["score", fresh, *judge]
         env = {
             **os.environ,
             "OPENAI_API_KEY": "sk-test",
@@ -276,19 +264,14 @@ def test_killed_at_any_moment_no_reply_is_asked_for_again_but_those_in_flight(fr
 def test_a_budget_bounds_the_judges_of_a_run(fresh: Path):
     judges = Judges()
     with serving(judges) as endpoint:
-        judge = (
-            "--judge",
-            "strict",
-            "--judge-base-url",
-            endpoint.base_url,
-            "--judge-price",
-            "10/100",
+        paid = partial(
+            judged_by, fresh.parent, "strict", at=endpoint.base_url, judge_price="10/100"
         )
-        short = agrotools("score", fresh, *judge, "--judge-budget", 0.25, expect=1)
+        short = agrotools("score", fresh, *paid(judge_budget=0.25), expect=1)
         assert 0 < judges.graded["strict"] < SAMPLES
         assert "larger --budget" in short.stderr or "budget" in short.stderr
         assert "missing; run the same command again" in short.stderr
-        agrotools("score", fresh, *judge, "--judge-budget", 5)
+        agrotools("score", fresh, *paid(judge_budget=5))
     assert judges.graded["strict"] == SAMPLES
 
 

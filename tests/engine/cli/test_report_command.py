@@ -35,7 +35,6 @@ def test_the_report_of_a_run_lies_in_its_folder(run: Path, tmp_path: Path):
     assert done.exit_code == 0
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "3 records with 3 images" in done.stdout
-    assert "For sharing, removed: " in report(run, "--share").stdout
     (tmp_path / "benchmark").rename(tmp_path / "moved")
     assert "3 images could not be embedded" in report(run).stderr
     assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
@@ -54,7 +53,6 @@ def test_json_says_what_was_written(run: Path, tmp_path: Path):
         "shown": 6,
         "pictures": 3,
         "missing_pictures": 0,
-        "removed": "",
         "notes": [],
         "damaged": False,
     }

@@ -120,7 +120,7 @@ def test_a_budget_holds_for_what_tools_ask(tmp_path: Path) -> None:
         ({"vlm_model": None}, "none is given"),
         ({"backends": {}}, "no tool uses it"),
         ({"vlm_price": "cheap"}, "is not a price"),
-        ({"vlm_price": None, "vlm_base_url": "https://example.org/v1", "budget": 1}, "--vlm-price"),
+        ({"vlm_price": None, "vlm_base_url": "https://example.org/v1", "budget": 1}, "not known"),
     ],
 )
 def test_a_model_for_tools_that_is_named_wrongly(

@@ -105,6 +105,9 @@ def test_a_budget_needs_a_price() -> None:
     with pytest.raises(UsageError, match="price of m is not known") as refused:
         price_at("http://a/v1", "m", endpoint)
     assert "--price IN/OUT" in str(refused.value)
+    with pytest.raises(UsageError) as refused:
+        price_at("http://a/v1", "m", endpoint, option="judge_price")
+    assert 'judge_price = "IN/OUT"' in str(refused.value)
     assert price_at("http://localhost:1/v1", "m", endpoint) is not None
     known = Price(input_usd_per_million=1, output_usd_per_million=2, source="t", as_of="2026-01-02")
     assert str(known) == "1.00/2.00 USD per million tokens, as of 2026-01-02"

@@ -1,4 +1,4 @@
-"""``--executor``: known values, and a clear answer where Ray is not installed. With Ray: ``test_ray.py``."""
+"""The key ``executor``: known values, and a clear answer where Ray is not installed. With Ray: ``test_ray.py``."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_without_ray_the_run_is_refused_before_its_folder_is_made(
         executor="ray",
         out=tmp_path / "run",
     )
-    with pytest.raises(UsageError, match="--executor ray needs Ray") as refused:
+    with pytest.raises(UsageError, match="needs Ray") as refused:
         evaluate(config, sys.stderr)
     assert refused.value.hint is not None
     assert "[ray]" in refused.value.hint

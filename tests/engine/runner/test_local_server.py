@@ -134,10 +134,11 @@ def test_a_failed_start_shows_what_the_server_wrote(folder: Path, arguments: str
 
 
 def test_a_server_that_never_answers_is_given_up(folder: Path):
-    done = run_command(*words("--slow 60", "--serve-timeout", 1))
+    (folder / "eval.toml").write_text("serve_timeout = 1\n")
+    done = run_command(*words("--slow 60", "--config", "eval.toml"))
     assert done.returncode == 3
     assert "llama does not answer after 1 s" in done.stderr
-    assert "--serve-timeout" in done.stderr
+    assert "serve_timeout" in done.stderr
     assert not any(map(is_alive, pids(folder / "run")))
 
 

@@ -19,7 +19,8 @@ VLM = "vlm"
 LEARNED = "learned:"
 """Back-end prefix, followed by the name of an open model with weights on this machine."""
 NAME_A_MODEL = (
-    "name one with --vlm-model NAME and --vlm-base-url URL (vlm_model and vlm_base_url in a file)"
+    "name one: vlm_model and vlm_base_url in the configuration file of eval, or --vlm-model NAME and "
+    "--vlm-base-url URL of tools run"
 )
 SERPER = "serper"
 IMAGES = "openai-images:"

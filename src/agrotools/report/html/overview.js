@@ -238,7 +238,6 @@ function notices() {
     ...head.notes,
     head.without_detail > 0 && `${count(head.without_detail, "record")} ${head.without_detail === 1 ? "is" : "are"} listed without details, to keep the file small. To see all details, run agrotools view ${runs[0].folder}`,
     20 * head.missing_pictures > head.n_pictures && `${count(head.missing_pictures, "picture")} could not be embedded (the reason stands in place of each). If the benchmark was moved, give its folder with --data-root.`,
-    ...(head.shared ?? []),
   ].filter(Boolean);
   if (!lines.length) return null;
   const [first, ...rest] = lines;

@@ -64,7 +64,7 @@ def head_data(
         if measure
         else [],
         "other_floor": _other_floor(summaries, mode),
-        "checks": checks_data(summaries),
+        "checks": _checks_data(summaries),
         "strangers": _strangers_data(summaries, names),
         "pairs": list(_pairs(runs, names, differences, comparisons)),
         "differences": incomparable([run.manifest for run in runs]),
@@ -110,15 +110,12 @@ def _metric_terms(summaries: Sequence[Summary]) -> dict[str, str]:
     return {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)}
 
 
-def checks_data(summaries: Sequence[Summary], *, with_photos: bool = True) -> list[Data]:
-    """Return how often the tools agree with the table of own photos: a sentence, and counts by label.
-
-    ``with_photos``: the sentence names photos.
-    """
+def _checks_data(summaries: Sequence[Summary]) -> list[Data]:
+    """Return how often the tools agree with the table of own photos: a sentence, and counts by label."""
     checks = dict.fromkeys(check for summary in summaries for check in summary.tool_checks)
     return [
         {
-            "text": harmless(check.sentence(with_photos=with_photos)),
+            "text": harmless(check.sentence()),
             "labels": [
                 [harmless(each.label), each.right, each.otherwise, each.not_named]
                 for each in check.labels

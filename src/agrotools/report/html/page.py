@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -20,12 +20,11 @@ from urllib.parse import quote
 import orjson
 from markupsafe import Markup
 
-from agrotools.core import Record, RunStoreError, Sample, Score, UsageError
+from agrotools.core import Record, RunStoreError, Score, UsageError
 from agrotools.core.files import temporary_sibling
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line
 from agrotools.report.comparison import error_tables
-from agrotools.report.explain import own_name
 from agrotools.report.html.data import (
     Data,
     listed_data,
@@ -33,7 +32,7 @@ from agrotools.report.html.data import (
     record_data,
     table_texts,
 )
-from agrotools.report.html.overview import checks_data, head_data
+from agrotools.report.html.overview import head_data
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, PictureEncoder, Places, RunPictures
 from agrotools.report.html.runs import (
     PageRun,
@@ -45,7 +44,6 @@ from agrotools.report.html.runs import (
     run_facts,
     summarise,
 )
-from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.report.tables import page_tables
@@ -95,7 +93,6 @@ class Page:
         pictures: encoder of their pictures.
         keep: function that stores a part of the page (block, text or picture) under its name.
         detail_limit: size limit of all details, in bytes as written.
-        scrubber: removes what a shared page must not contain.
         live: records are added while the page is open: each is a block of its own, and an invalid one may be replaced.
     """
 
@@ -105,7 +102,6 @@ class Page:
         pictures: PictureEncoder,
         keep: Callable[[str, str], None],
         detail_limit: int,
-        scrubber: Scrubber | None = None,
         *,
         live: bool = False,
     ) -> None:
@@ -113,7 +109,6 @@ class Page:
         self.pictures = pictures
         self._keep = keep
         self._detail_limit = detail_limit
-        self.scrubber = scrubber
         self._live = live
         self.missing: set[str] = set()
         places = Places([run.folder for run in runs])
@@ -190,25 +185,16 @@ class Page:
         prompts = self._prompts[at] if self._has_room(at) else None
         data = record_data(record, scores, self._sources[at], prompts)
         listed = listed_data(record, scores, self._runs[at].shares_of(record, scores))
-        query, reason = record.sample.query, listed["error"]
         expected, given = table_texts(record, scores)
-        if self.scrubber:
-            names = _new_file_names(self.scrubber, record.sample)
-            data = _scrubbed_details(self.scrubber, data, names)
-            query = self.scrubber.text(query, names)
-            reason = self.scrubber.text(reason, names)
-            expected = self.scrubber.text(expected, names)
-            given = self.scrubber.text(given, names)
-
         row: list[Any] = [
             at,
             self._modes.setdefault(record.mode, len(self._modes)),
-            self._sample_number(record, data, query, expected),
+            self._sample_number(record, data, expected),
             record.epoch,
             listed["score"],
             int(is_invalid(record)),
             self._numbered_parts(listed["lost"]),
-            reason,
+            listed["error"],
             self._n_blocks if prompts is not None else None,
             len(self._block),  # line within the block
             data["seconds"],
@@ -245,11 +231,9 @@ class Page:
             self.rows.append(row)
 
     def _write_pictures(self) -> None:
-        """Write the pictures that the last record brought, but those that a shared page must not hold."""
-        left_out = self.scrubber.left_out if self.scrubber else ()
+        """Write the pictures that the last record brought."""
         for name, url in self.pictures.fresh():
-            if name not in left_out:
-                self._keep(name, url)
+            self._keep(name, url)
 
     def _add_details(self, data: Data) -> None:
         """Add the details of a record to the block, which is written once it is large, or at once on a live page."""
@@ -259,7 +243,7 @@ class Page:
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
 
-    def _sample_number(self, record: Record, data: Data, query: str, expected: str) -> int:
+    def _sample_number(self, record: Record, data: Data, expected: str) -> int:
         """Return the number of a record's sample on the page; facts about a sample that is new are kept."""
         sample = record.sample
         if sample.id not in self._samples:
@@ -269,7 +253,7 @@ class Page:
                 sample.id,
                 harmless(sample.task_type),
                 sample.answer_type,
-                shortened(harmless(query), _QUERY_LETTERS),
+                shortened(harmless(sample.query), _QUERY_LETTERS),
                 expected,
                 *pictures[:1],
             ]
@@ -277,7 +261,6 @@ class Page:
 
     def _stored_text(self, text: str) -> Any:
         """Return a short text as it is, and for a long one the number under which the page stores it once."""
-        text = self.scrubber.text(text) if self.scrubber else text
         if len(text) < _LONG_TEXT:
             return text
         if text not in self._texts:
@@ -320,10 +303,7 @@ class Page:
         summaries = [run.summary for run in self._runs]
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
         head = self._head(references, tallies, live)
-        if self.scrubber:
-            facts, head = _scrubbed_overview(self.scrubber, facts, head, summaries)
 
-        # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
         parts = {
             "style": page_style(),
             "script": _page_script(),
@@ -345,7 +325,7 @@ class Page:
             papers=papers,
             connect=" 'self'" if live else "",
         )
-        shell = self.scrubber.text(shell) if self.scrubber else str(shell)
+        shell = str(shell)
         for name, content in parts.items():
             before, _, after = shell.partition(marks[name])
             shell = f"{before}{content}{after}"
@@ -399,34 +379,6 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
-def _new_file_names(scrubber: Scrubber, sample: Sample) -> dict[str, str]:
-    """Return new names for the files of a sample, by the names in the benchmark and those that they had before."""
-    given = [file.name for file in sample.files]
-    before = [own_name(file, sample) for file in sample.files]
-    return scrubber.new_names([*given, *filter(None, before)])
-
-
-def _scrubbed_details(scrubber: Scrubber, data: Data, names: Mapping[str, str]) -> Data:
-    """Return the details of a record for other people; steps also lose the drawings of telling calls."""
-    steps = [scrubber.step(step, names) for step in data["steps"]]
-    about = scrubber.data({**data, "steps": []}, names)
-    return {**about, "steps": steps}
-
-
-def _scrubbed_overview(
-    scrubber: Scrubber, facts: list[Data], head: Data, summaries: Sequence[Summary]
-) -> tuple[list[Data], Data]:
-    """Return facts about runs and the overview for other people: without folders, and with what was removed."""
-    for each in (*facts, *head["runs"]):
-        each["folder"] = each["name"]
-    head["originals"], head["command"] = [], "agrotools report RUN"
-    head["checks"] = checks_data(summaries, with_photos=False)
-    facts = scrubber.data(facts)
-    head = scrubber.data(head)
-    head["shared"] = [scrubber.summary()]
-    return facts, head
-
-
 def _page_script() -> str:
     """Return the scripts of the page as one, whose names no other script sees."""
     scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
@@ -466,8 +418,6 @@ class ReportResult:
     """Number of records shown in detail."""
     pictures: int
     missing_pictures: int
-    removed: str = ""
-    """Sentence that says what ``share`` removed."""
     notes: tuple[str, ...] = ()
     """Notes on records that were left out or stand for the same sample."""
     damaged: bool = False
@@ -486,7 +436,6 @@ def build_report(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     longest_px: int = LONGEST_SIDE_PX,
-    share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
@@ -503,7 +452,6 @@ def build_report(
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         longest_px: longest side of a picture; larger ones are scaled down.
-        share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
     Raises:
@@ -517,8 +465,6 @@ def build_report(
         tallies=tallies,
         comparisons=comparisons,
     )
-    if share:  # the name of a folder may be that of a farm
-        opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
     _check_place(out)
     try:
         with (
@@ -531,7 +477,6 @@ def build_report(
                 pictures,
                 partial(_write_element, body),
                 DETAIL_BYTES,
-                Scrubber() if share else None,
             )
             page.write_records(progress)
             if summaries is None:
@@ -561,7 +506,6 @@ def build_report(
         shown=len(page.rows) - page.without_detail,
         pictures=page.pictures.n,
         missing_pictures=len(page.missing),
-        removed=page.scrubber.summary() if page.scrubber else "",
         notes=tuple(note for run in opened for note in run.records.notes),
         damaged=any(run.records.bad for run in opened),
     )

@@ -21,8 +21,6 @@ class JudgedMetric(NamedTuple):
     combine: Callable[[Sequence[float]], float] = fmean
     replies_of: str | None = None
     """Metric whose judge replies this one shares and interprets differently; None if it has its own questions."""
-    of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """Function that converts a sample's grades to one score per slot; None if the grades are the scores."""
 
 
 @dataclass(frozen=True)

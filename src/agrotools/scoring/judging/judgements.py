@@ -55,7 +55,7 @@ class Judgement(FrozenModel):
     reply: str
     finish_reason: str = ""
     unseen: tuple[str, ...] = ()
-    """Names of images in the question that the judge could not be shown."""
+    """Kept for stored judgements of version 0.2.0: names of images that the judge could not be shown."""
 
 
 Judgements = Mapping[str, Sequence[Judgement]]
@@ -131,7 +131,7 @@ def judged_scores(
         numbers = [each.value for each in of_metric if each.value is not None]
         if len(numbers) < len(of_metric):
             continue
-        value = kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers)
+        value = kind.combine(numbers)
         grades: dict[str, JsonValue] = {}
         for each in of_metric:
             grades[each.question.slot] = {name: [*votes] for name, votes in each.grades.items()}

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
-from agrotools.core import Artifact, FrozenModel, OpenTextSlot, Record, UsageError, first_error
+from agrotools.core import FrozenModel, OpenTextSlot, Record, UsageError, first_error
 from agrotools.core.files import read_table, read_text
 from agrotools.plugin.installed import WithPlugins, plugin_of, plugins
 from agrotools.scoring.judging.contracts import JudgedMetric, Judging, judging_of
@@ -147,33 +147,12 @@ class JudgeQuestion:
     read: Callable[[str], float | None] = field(default=read_grade, compare=False)
     longest_reply: int = 2048
     """Maximum length of a reply in tokens."""
-    attachments: tuple[Artifact, ...] = ()
-    """Files of the run that are shown with ``user``, which refers to them by name."""
     harmful: Callable[[str], tuple[str, ...]] = field(default=lambda _reply: (), compare=False)
     """Function that returns the harmful claims that a reply finds in the answer."""
-    mark: str = ""
-    """Delimiter line around texts of attachments. It depends on their content, and therefore so does ``asked``."""
 
     @property
     def asked(self) -> str:
         return _hash(f"{self.system}\0{self.user}")[:24]
-
-
-_TEXT_SUFFIXES = frozenset(".txt .md .html .htm .json .csv .tsv .xml .svg .py .yaml".split())
-_TEXT_TYPES = ("text/", "application/json", "application/xml")
-
-
-def is_text(artifact: Artifact) -> bool:
-    """Return True if a judge is shown the content of the file as text."""
-    return (
-        artifact.media_type.startswith(_TEXT_TYPES)
-        or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
-    )
-
-
-def is_image(artifact: Artifact) -> bool:
-    """Return True if a judge is shown the file as an image."""
-    return artifact.media_type.startswith("image/") and not is_text(artifact)
 
 
 SHIPPED_RUBRICS = "built-in rubrics"
@@ -209,7 +188,7 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
     plugin = plugin_of(benchmark)
     judging = judging_of(plugin) if plugin else None
     if judging is None or judging.read_rubrics is None:
-        raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out --judge-rubrics")
+        raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out judge_rubrics")
     return judging.read_rubrics(path, name or path.name)
 
 

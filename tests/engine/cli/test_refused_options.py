@@ -1,0 +1,47 @@
+"""Options that a command refuses: keys of the configuration file, and options that no longer exist."""
+
+import pytest
+import typer
+
+from agrotools.cli.main import app, keys_of_file
+from support.command import run_command
+
+TOP = typer.main.get_command(app)
+KEYS = [
+    (name, key)
+    for name in ("eval", "score")
+    for key in keys_of_file(TOP.get_command(None, name))  # type: ignore[attr-defined]
+]
+
+
+@pytest.mark.parametrize(("command", "key"), KEYS)
+def test_a_key_as_an_option_is_refused_with_the_place_where_it_belongs(command: str, key: str):
+    done = run_command(command, f"--{key.replace('_', '-')}", "1")
+    assert done.returncode == 2
+    assert "is a key of the configuration file" in done.stderr
+    assert f"write {key} = VALUE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (("eval", "--degrade", "blur=1"), "agrotools build"),
+        (("report", "run", "--share"), "agrotools report RUN"),
+    ],
+)
+def test_an_option_that_no_longer_exists_is_refused_with_what_to_do_instead(words, instead: str):
+    done = run_command(*words)
+    assert done.returncode == 2
+    assert "no longer exists" in done.stderr
+    assert instead in done.stderr
+
+
+def test_what_is_neither_an_option_nor_a_key_is_unknown():
+    done = run_command("eval", "--rmp", "1")
+    assert done.returncode == 2
+    assert "No such option: --rmp" in done.stderr
+
+
+def test_the_whole_help_lists_the_keys():
+    shown = run_command("eval", "-h", "all").stdout
+    assert all(key in shown for command, key in KEYS if command == "eval")
