@@ -16,7 +16,6 @@ from agrotools.runner.prediction_columns import PredictionCell, ReadColumn, with
 from agrotools.runner.prediction_forms import Row
 from agrotools.text import cells
 from agrotools.text.answer_reader import read_answer, read_value, value_text
-from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.labels import label_key
 from agrotools.text.normalise import late_pattern
 from agrotools.text.tables import CellFault
@@ -48,9 +47,8 @@ def with_plain_values(
     changed: list[Row] = [*rows]
     for column in columns:
         read: dict[str, str] = {}
-        decimal, is_sure, unsure = detect_decimal(cell.text for cell in column.cells)
         for cell in column.cells:
-            plain = _plain_value(cell, decimal)
+            plain = _plain_value(cell)
             if plain != cell.text:
                 read[cell.text] = plain
                 changed[cell.row] = with_cell(changed[cell.row], column, plain)
@@ -58,17 +56,10 @@ def with_plain_values(
             written, plain = next(iter(read.items()))
             number = count_text(len(read), "value")
             readings.take(f"{number} of {column.title} such as {written!r} as {plain}")
-        if unsure and not is_sure and _asks_for_numbers(column):
-            mark = "between thousands" if decimal == "." else "of decimals"
-            readings.take(f"the comma of {unsure!r} in {column.title} as the mark {mark}")
     return changed
 
 
-def _asks_for_numbers(column: ReadColumn) -> bool:
-    return any(cell.slot is not None and form_item(cell.slot).is_number for cell in column.cells)
-
-
-def _plain_value(cell: PredictionCell, decimal: Decimal) -> str:
+def _plain_value(cell: PredictionCell) -> str:
     """Return the value of a cell as the answer form writes it, or the text of the cell."""
     if cell.slot is None:
         return cell.text
@@ -76,18 +67,26 @@ def _plain_value(cell: PredictionCell, decimal: Decimal) -> str:
     try:
         if item.type == "boolean":
             return value_text(cells.yes_or_no(cell.text, _YES, _NO))
-        if item.is_number and (decimal == "," or not read_value(item, cell.text).is_read):
-            return _plain_number(item, cells.quantity(cell.text, decimal)) or cell.text
+        if item.is_number and not read_value(item, cell.text).is_read:
+            return _plain_number(item, cell.text)
     except CellFault:
         pass
     return cell.text
 
 
-def _plain_number(item: FormItem, quantity: cells.Quantity) -> str:
-    """Return a number as the answer form writes it; empty if it counts something else than the item."""
-    if quantity.unit is not None:
-        return f"{quantity.value!r} {quantity.unit}"
-    return repr(quantity.value) if _says_nothing_else(item, quantity.counted or "") else ""
+def _plain_number(item: FormItem, text: str) -> str:
+    """Return a number with its unit, or the text if it counts something else than the item.
+
+    Its digits stay as they are written: which mark is the decimal one is told by the whole column.
+
+    Raises:
+        CellFault: the text is not one number.
+    """
+    counted = cells.quantity(text).counted
+    if counted is None:
+        return text.strip()
+    number = cells.NUMBER.fullmatch(text.strip())
+    return number["number"] if number and _says_nothing_else(item, counted) else text
 
 
 def _says_nothing_else(item: FormItem, words: str) -> bool:
