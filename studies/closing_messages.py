@@ -70,19 +70,19 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 async def ask(model: Model, given: argparse.Namespace) -> None:
-    """Ask what has no reply yet, one request after another, and append each reply to the file.
-
-    The wordings of a case follow each other, so that a server reads the beginning of the conversation once.
-    """
+    """Ask the cases of which a reply is missing, and append each reply to the file."""
     name = Path(given.model).name.removesuffix(".gguf")
     asked = {(row["case"], row["model"], row["wording"]) for row in read_lines(given.replies)}
-    due = [
-        (case, wording)
-        for case in read_lines(given.cases)
-        for wording in given.wording
-        if (case["id"], name, wording) not in asked
-    ]
-    for n, (case, wording) in enumerate(due, start=1):
+    at_once = asyncio.Semaphore(given.concurrency)
+
+    async def ask_case(case: dict[str, Any]) -> None:
+        """Ask the wordings one after another: the server reads the beginning of the conversation once."""
+        async with at_once:
+            for wording in given.wording:
+                if (case["id"], name, wording) not in asked:
+                    await ask_wording(case, wording)
+
+    async def ask_wording(case: dict[str, Any], wording: str) -> None:
         completion = await model.generate(conversation(case, wording), (), _SETTINGS)
         row = {
             "case": case["id"],
@@ -93,12 +93,14 @@ async def ask(model: Model, given: argparse.Namespace) -> None:
         }
         with given.replies.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        print(f"{n} of {len(due)}: {case['id']}, {wording}", flush=True)
+        print(f"{name}, {wording}: {case['id']}", flush=True)
+
+    await asyncio.gather(*map(ask_case, read_lines(given.cases)))
 
 
 async def ask_endpoint(given: argparse.Namespace, server: LocalServer | None = None) -> None:
     """Ask the model at an address, or that of a server which runs."""
-    wire = WireSettings(concurrency=1)
+    wire = WireSettings(concurrency=given.concurrency)
     model = make_model(Endpoint(given.model, given.base_url, None, wire, None, None, server))
     try:
         await ask(model, given)
@@ -122,7 +124,8 @@ def main() -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--base-url")
     where.add_argument("--serve", choices=("llama",))
-    parser.add_argument("--serve-args", default="")
+    parser.add_argument("--serve-args", default="", help='e.g. "-c 4096 -np 4 -t 2"')
+    parser.add_argument("--concurrency", type=int, default=1, help="cases at once")
     parser.add_argument("--wording", nargs="+", default=WORDINGS, choices=WORDINGS)
     parser.add_argument("--replies", type=Path, required=True)
     given = parser.parse_args()
