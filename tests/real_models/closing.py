@@ -2,9 +2,13 @@
 
     python tests/real_models/closing.py REPLIES...
 
-adds the replies of files of ``studies/closing_messages.py`` to the recorded ones and reads all of them anew. A row has the ``case`` of
-``closing_cases.jsonl`` by its id, ``model``, ``wording`` of the message, the raw ``reply`` and its ``finish_reason``,
-and ``read``: the value of each item (:func:`read_reply`).
+adds the replies of files of ``studies/closing_messages.py`` to the recorded ones, and reads all of them anew. A row has
+the ``case`` of ``closing_cases.jsonl`` by its id, ``model``, ``wording`` of the message, the raw ``reply``, its
+``finish_reason``, and ``read``: the value of each item (:func:`read_reply`).
+
+A case has ``id``, ``language`` and ``kinds`` (to count by), ``question``, ``slots`` of the form, ``answer`` in prose,
+and ``stated``: the value of each item that the prose states, in the unit of the form; null where it states none; of
+open text, words that a copy must hold.
 """
 
 import json
