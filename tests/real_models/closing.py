@@ -24,8 +24,8 @@ from agrotools.core import Answer
 from agrotools.core.form_item import FormItem, asked_items
 from agrotools.core.slot import slot_types
 from agrotools.models import Completion
-from agrotools.text.form_values import UNKNOWN, FormValue, read_values
-from agrotools.text.submission import as_form, read_submission
+from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.answer_reader import FormValue, as_form, read_answer
 from real_models.replies import Row, read_rows, write_rows
 
 CASES = Path(__file__).with_name("closing_cases.jsonl")
@@ -56,31 +56,20 @@ def form_of(row: Row) -> str:
 
 
 def read_reply(row: Row, case: Row) -> dict[str, Any]:
-    """Return what each item of a reply is read as: a yes or no, both ends of a number, names, unknown or unread.
-
-    A form that lacks an item is read item by item: the second message asks for the missing one alone.
-    """
+    """Return what each item of a reply is read as: a yes or no, a number, names, unknown or unread."""
     items = items_of(case)
-    form = as_form(form_of(row), items)
-    submitted = read_submission(form, items)
-    read: dict[str, Any] = {}
-    for item in items:
-        written = submitted or read_submission(form, (item,)) or {}
-        asked = items if submitted else (item,)
-        value = read_values(asked, written)[item.name] if written else FormValue(readable=False)
-        read[item.name] = _as_data(value)
-    return read
+    values = read_answer(as_form(form_of(row), items), items)
+    return {item.name: _as_data(values.get(item.name, FormValue())) for item in items}
 
 
 def _as_data(value: FormValue) -> Any:
     if value.unknown:
         return UNKNOWN
-    # A value that is not listed is asked for once more, as one that cannot be read.
-    if not value.readable or not value.listed:
+    if not value.is_read:
         return UNREAD
     if value.yes is not None:
         return value.yes
-    return [*(value.number or value.names)]
+    return [*value.names] if value.number is None else value.number
 
 
 def main() -> None:

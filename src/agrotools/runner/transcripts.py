@@ -87,6 +87,8 @@ def read_transcript(benchmark: Benchmark, sample: Sample, mode: Mode, row: Field
 def in_form(sample: Sample, text: str) -> str:
     """Return ``text`` as a form if it is nothing but the only value that is asked for."""
     items = asked_items(sample.answer)
+    if any(item.free_text for item in items):
+        return text
     form = as_form(text, items)
     return form if is_complete(form, items) else text
 

@@ -3,10 +3,10 @@
 An answer has one line ``name: value`` for each item, or one JSON object with the names as keys. The last value of a
 name counts. Each value must be what the form asks for and nothing else:
 
-- no value: ``unknown`` (未知), null in JSON;
+- no value: ``unknown`` (未知), also in the marks of a placeholder or with the unit of the form, and null in JSON;
 - yes or no: one of the two words (是, 否, true, false);
-- a number: digits with a point, commas between thousands and an exponent, ``~`` before it, and behind it its unit or
-  one that converts to it;
+- a number: digits with a point or comma before decimals, commas between thousands and an exponent, ``~`` before it,
+  and behind it its unit or one that converts to it;
 - one of the options, or several of them with commas, semicolons or on lines of their own;
 - open text: all up to the next item.
 
@@ -56,6 +56,8 @@ _LONGEST_VALUE = 1_000
 """Characters of a value, except of open text; a longer one is no single value."""
 _LONGEST_TOLD = 120
 """Characters of a value that a message repeats: a line."""
+_THOUSANDS = late_pattern(r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+(?!\d)")
+"""Commas between thousands: ``6,800``, not ``0,412``."""
 _MOST_WORDS_OF_NAME = 3
 """Words of a name without options that may stand alone on a line: angular leaf spot."""
 _LINE_MARKS = " \t-*_#>`"
@@ -72,7 +74,7 @@ _PLACEHOLDER = late_pattern(r"<[^<>]*>")
 _UNKNOWN_WORDS = frozenset((UNKNOWN, "未知"))
 _YES_OR_NO = {"yes": True, "true": True, "是": True, "no": False, "false": False, "否": False}
 _NUMBER = late_pattern(
-    r"~?\s?(?P<digits>[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d{1,3})?)(?![\d.,])(?P<unit>.*)"
+    r"~?\s?(?P<digits>[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)(?:e[+-]?\d{1,3})?)(?![\d.,])(?P<unit>.*)"
 )
 _BETWEEN_OPTIONS = late_pattern(r"[;\n、]")
 _BETWEEN_OPTIONS_OR_COMMA = late_pattern(r"[;\n、,]")
@@ -99,8 +101,8 @@ def read_answer(text: str, items: tuple[FormItem, ...]) -> Mapping[str, FormValu
 def as_form(reply: str, items: Sequence[FormItem]) -> str:
     """Return the reply to a closing message as a form.
 
-    A value alone becomes the line of the only item, and the one word ``unknown`` the lines of all items. Open text and
-    a long name without options need their line: any sentence might be one.
+    A value alone becomes the line of the only item, and the one word ``unknown`` the lines of all items. A long
+    name without options needs its line: any sentence might be one.
     """
     if _is_unknown(reply):
         return "\n".join(f"{item.name}: {UNKNOWN}" for item in items)
@@ -108,10 +110,10 @@ def as_form(reply: str, items: Sequence[FormItem]) -> str:
     if len(items) != 1 or "\n" in line or not line:
         return reply
     item = items[0]
-    is_closed = item.is_number or item.type == "boolean" or bool(item.choices)
-    is_name = not item.free_text and len(line.split()) <= _MOST_WORDS_OF_NAME
-    is_value = (is_closed or is_name) and not _COLON.search(line)
-    return f"{item.name}: {line}" if is_value else reply
+    is_open_name = not (item.is_number or item.type == "boolean" or item.choices or item.free_text)
+    if _split_at_colon(line)[1] or (is_open_name and len(line.split()) > _MOST_WORDS_OF_NAME):
+        return reply
+    return f"{item.name}: {line}"
 
 
 def _written_values(text: str, items: Sequence[FormItem]) -> dict[str, str]:
@@ -192,7 +194,7 @@ def read_value(item: FormItem, text: str) -> FormValue:
     option = option_names(item).get(label_key(plain))
     if option and not item.takes_several:
         return unread._replace(names=(option,))  # also an option that is called unknown
-    if _is_unknown(plain):
+    if _is_unknown(plain) or _is_unknown_amount(item, plain):
         return unread._replace(unknown=True)
     if not plain or _PLACEHOLDER.fullmatch(plain):
         return unread
@@ -211,7 +213,13 @@ def read_value(item: FormItem, text: str) -> FormValue:
 
 
 def _is_unknown(text: str) -> bool:
-    return normalise(text).strip(_VALUE_MARKS + ".。\n") in _UNKNOWN_WORDS
+    return normalise(text).strip(_VALUE_MARKS + "<>.。\n") in _UNKNOWN_WORDS
+
+
+def _is_unknown_amount(item: FormItem, text: str) -> bool:
+    """Return True for ``unknown kg`` where kg is asked for: small models keep the unit of the form."""
+    word, _, unit = text.partition(" ")
+    return item.unit is not None and _is_unknown(word) and unit.strip() == item.unit
 
 
 def _number(item: FormItem, text: str) -> float | None:
@@ -220,7 +228,8 @@ def _number(item: FormItem, text: str) -> float | None:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
-    value = float(found["digits"].replace(",", ""))
+    digits = found["digits"]
+    value = float(digits.replace(",", "" if _THOUSANDS.search(digits) else "."))
     unit = found["unit"].strip()
     if not isfinite(value):
         return None

@@ -37,6 +37,7 @@ PARTS = ChoiceSetSlot(
 FILE = FileSlot(
     name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")
 )
+WEED = ExactSlot(name="weed", label="weed", value="Lantana camara")
 ADVICE = OpenTextSlot(name="advice", label="what to do", facts=(Fact(phrases=("prune",)),))
 
 
@@ -84,6 +85,10 @@ def test_an_item_without_a_line_is_missing():
         ("\u22120.3", -0.3, None),
         ("+2", 2, None),
         ("6,800 kg", 6800, "kg"),
+        ("6,8 kg", 6.8, "kg"),
+        ("0,412", 0.412, None),
+        ("714,24", 714.24, None),
+        ("3,7551", 3.7551, None),
         ("1.2e3", 1200, None),
         ("**14.1 %**", 14.1, "%"),
         ("14.1 percent.", 14.1, "%"),
@@ -100,8 +105,8 @@ def test_a_number_is_read_in_the_unit_of_its_item(written: str, value: float, un
 
 @pytest.mark.parametrize(
     "written",
-    ["60-62", "60 to 62", "61 or 62", "about sixty", "6,80", "12,5", "61 m", "nan", "inf", "none", "error", "<number>",
-     "61 % of the leaf"],
+    ["60-62", "60 to 62", "61 or 62", "about sixty", "6,80,1", "1.400.000", "61 m", "nan", "inf", "none", "error",
+     "<number>", "61 % of the leaf"],
 )  # fmt: skip
 def test_what_is_no_single_number_is_not_read(written: str):
     assert not _is_read(TREES, written)
@@ -159,7 +164,7 @@ def test_open_text_goes_on_to_the_next_item():
     assert not is_complete("advice: <a short text>\nmore: yes", items)
 
 
-@pytest.mark.parametrize("written", ["unknown", "**Unknown**.", "未知"])
+@pytest.mark.parametrize("written", ["unknown", "**Unknown**.", "<unknown>", "未知"])
 def test_unknown_alone_refuses(written: str):
     assert refuses([MORE, TREES], written)
     assert refuses([MORE, TREES], f"more: {written}\ntall_trees: {written}")
@@ -169,13 +174,18 @@ def test_unknown_alone_refuses(written: str):
 
 def test_null_refuses_and_words_around_unknown_do_not():
     assert refuses([MORE, TREES], '{"more": null, "tall_trees": null}')
+    mass = ToleranceSlot(name="mass", label="mass", value=1, unit="kg")
+    assert refuses([mass], "mass: <unknown> kg")
+    assert not refuses([mass], "mass: unknown t")
     assert not refuses([TREES], "tall_trees: unknown, perhaps 61")
     assert not refuses([TREES], '{"tall_trees": NaN}')
 
 
 def test_a_value_alone_is_the_line_of_the_only_item():
     assert as_form("61", asked_items([TREES])) == "tall_trees: 61"
-    assert as_form("The weed is Lantana", asked_items([ADVICE])) == "The weed is Lantana"
+    assert as_form("Prune the tree.", asked_items([ADVICE])) == "advice: Prune the tree."
+    assert as_form("It is Lantana camara", asked_items([WEED])) == "It is Lantana camara"
+    assert as_form("Lantana camara", asked_items([WEED])) == "weed: Lantana camara"
     assert as_form("61", BOTH) == "61"
 
 
