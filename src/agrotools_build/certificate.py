@@ -28,7 +28,7 @@ from agrotools.core import Sample, SampleView, ToolCall, ToolOutcome
 from agrotools.core.form_item import FormItem
 from agrotools.loading.pack import read_pack
 from agrotools.scoring.constants import ConstantTable
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN
 from agrotools_build import env
 from agrotools_build.certificate_reward import (
     FAMILIES,
@@ -155,7 +155,7 @@ def reward_lines(asked: Sequence[Row]) -> Iterator[Line]:
     """Yield lines on rewards that are not those of the documented rules."""
     with world(), ThreadPoolExecutor(2) as threads:
         views = views_of(asked)
-        forms = {row.row_id: forms_of(row.sample, views[row.row_id]) for row in asked}
+        forms = {row.row_id: forms_of(row.sample) for row in asked}
 
         def count(played: Sequence[tuple[Row, Script]]) -> int:
             found = threads.map(

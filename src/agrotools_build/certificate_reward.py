@@ -18,10 +18,9 @@ from agrotools.core import Sample, SampleView, Slot, ToleranceSlot
 from agrotools.core.slot import asked_slots
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
-from agrotools.text.answer_form import format_answer
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
+from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.loose_json import dumps
-from agrotools.text.submission import as_form, is_complete
 from agrotools_build import env
 from agrotools_build.certificate_shown import MOST_CALLS, Call, Row, gold_values, with_other_gold
 
@@ -47,8 +46,12 @@ class Script(NamedTuple):
     calls: tuple[Call, ...] = ()
 
 
+_NO_VALUE = "< >"
+"""What no type of item reads as a value: an empty placeholder."""
+
+
 class Forms(NamedTuple):
-    """Filled forms of a question: right, wrong in each value, right with text below, and in part."""
+    """Filled forms of a question: right, wrong in each value, with a last line that is not read, and in part."""
 
     right: str
     wrong: str
@@ -65,7 +68,7 @@ def rule_reward(sample: Sample, view: SampleView, episode: env.Env, texts: Seque
     for given in texts:
         text = given if isinstance(given, str) else dumps(given)
         taken.append(as_form(text, view.form) if taken else text)
-        is_finished = not view.form or is_complete(taken[-1], view.form, listed=True)
+        is_finished = not view.form or is_complete(taken[-1], view.form)
         if is_finished or len(taken) == _MOST_SUBMISSIONS:
             break
     if not taken or episode.session is None:
@@ -167,25 +170,16 @@ def misses_known(row: Row) -> bool:
 # --- episodes that change one thing ----------------------------------------------------------------------------------
 
 
-def forms_of(sample: Sample, view: SampleView) -> Forms:
-    """Return filled forms of a question: right, wrong, right but asked for again, and unfinished."""
+def forms_of(sample: Sample) -> Forms:
+    """Return filled forms of a question: right, wrong, with a last line that is not read, and unfinished."""
     slots = asked_slots(sample.answer)
     values = gold_values(slots)
     right = format_answer(slots, values)
     wrong = format_answer(slots, {**values, **_wrong_values(slots)})
-    remarks = (
-        "It may be 3, too.",
-        "Yes, or no.",
-        *(item.choices[0] for item in view.form if item.choices),
-    )
-    below = [f"{right}\n\n{remark}" for remark in remarks]
-    again = [
-        text
-        for text in below
-        if is_complete(text, view.form) and not is_complete(text, view.form, listed=True)
-    ]
-    lines = right.splitlines()
-    return Forms(right, wrong, again[0] if again else right, "\n".join(lines[:-1]))
+    *lines, last = right.splitlines() or [""]
+    name = last.partition(":")[0]
+    asked_again = "\n".join([*lines, f"{name}: {_NO_VALUE}"])
+    return Forms(right, wrong, asked_again, "\n".join(lines))
 
 
 def earlier(_: Sample, forms: Forms) -> Iterator[Script]:
@@ -317,7 +311,7 @@ def with_words(words: Sequence[str], forms: Forms) -> Iterator[Script]:
 
 def keeps_state(one: Row, other: Row, views: Mapping[str, SampleView]) -> bool:
     """Return True if an episode changes the next one of its object, or one of another object at the same time."""
-    forms = {row.row_id: forms_of(row.sample, views[row.row_id]) for row in (one, other)}
+    forms = {row.row_id: forms_of(row.sample) for row in (one, other)}
     same = env.Env()
     is_wrong = False
     for row in (one, other, one):

@@ -23,8 +23,7 @@ from agrotools.calling import get_tool
 from agrotools.core import AbstainSlot, Sample, SampleView, Slot, ToleranceSlot
 from agrotools.core.slot import asked_slots
 from agrotools.formats.benchmark import Benchmark
-from agrotools.text.answer_form import format_answer
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools_build import env
 
 GROUPS: tuple[tuple[env.Split, int, int], ...] = (("train", 0, 0), ("test", 0, 0))

@@ -56,8 +56,8 @@ from agrotools.models import TextPart
 from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
+from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.loose_json import NotJson, dumps, storable
-from agrotools.text.submission import as_form, is_complete
 from agrotools_build.sources.drawn.fresh import write_fresh
 from agrotools_tools import AGROTOOLS
 
@@ -315,7 +315,7 @@ class Env:
         view, text = self.session.view, _as_text(answer)
         text = as_form(text, view.form) if self._submitted else text
         self._submitted.append(text)
-        is_complete_form = not view.form or is_complete(text, view.form, listed=True)
+        is_complete_form = not view.form or is_complete(text, view.form)
         self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
         self._has_form = is_complete_form or is_complete(text, view.form)
         if self._is_over:

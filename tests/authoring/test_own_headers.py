@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools_build.own_photos import cells
+from agrotools.text import cells
 from agrotools_build.own_photos.answering import with_answers
 from agrotools_build.own_photos.columns import ColumnReading, column_as, read_column
 from agrotools_build.own_photos.headers import thing_named

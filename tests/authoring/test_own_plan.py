@@ -8,8 +8,8 @@ from PIL import Image
 
 from agrotools.core import BenchmarkError, ExactSlot, Observation, SampleFile
 from agrotools.scoring.steps import implied_slot
+from agrotools.text import cells
 from agrotools_build.choosing import ask_subject
-from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.answering import with_answers
 from agrotools_build.own_photos.building import (
     _why_unused,

@@ -7,10 +7,10 @@ import pytest
 
 from agrotools.core import BenchmarkError
 from agrotools.formats.picture_folder import Images
+from agrotools.text import cells
+from agrotools.text.cells import Quantity
 from agrotools.text.decimal_marks import NumberText, detect_decimal
 from agrotools.text.tables import CellFault, open_table
-from agrotools_build.own_photos import cells
-from agrotools_build.own_photos.cells import Quantity
 
 TEXT = "photo,Größe (mm),Befund\nIMG_1.jpg,12,Mehltau\nIMG_2.jpg,15,Rost\n"
 CHINESE = "照片,株高,病害\nIMG_1.jpg,12厘米,叶锈病\nIMG_2.jpg,15厘米,白粉病\n"

@@ -50,8 +50,8 @@ from agrotools.core import (
 from agrotools.core.errors import words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
+from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
-from agrotools.text.submission import as_form, is_complete
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
@@ -87,9 +87,7 @@ class FormExchange:
         text, items = answer_text(given), self._view.form
         is_form = bool(items) and (self.words is not None or isinstance(given, Mapping))
         text = as_form(text, items) if is_form else text
-        is_last = not items or (
-            is_form and (self.words is None or is_complete(text, items, listed=True))
-        )
+        is_last = not items or (is_form and (self.words is None or is_complete(text, items)))
         if is_form:
             self._forms.append(text)
         if self.words is None:

@@ -46,8 +46,8 @@ from agrotools.models.base import FinishReason
 from agrotools.models.chat_format import SUFFIX as RESPONSES_SUFFIX
 from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
 from agrotools.plugin.installed import WithPlugins
+from agrotools.text.answer_reader import as_form, form_faults, is_complete
 from agrotools.text.loose_json import dumps
-from agrotools.text.submission import as_form, form_faults, is_complete
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -528,7 +528,7 @@ async def with_form(
         form = as_form(form, view.form)
         replies.append(reply)
         text = f"{answer.text}\n\n{form}".rstrip()
-        if is_complete(form, view.form, listed=True):
+        if is_complete(form, view.form):
             break
         said = spoken(excerpt(form, most) or "(nothing)", reply)
         message = second_closing_message(view, form)

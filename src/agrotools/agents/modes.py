@@ -46,7 +46,7 @@ from agrotools.core.record import (
 )
 from agrotools.core.texts import count_text
 from agrotools.models import Message, Model, ModelSettings
-from agrotools.text.submission import form_gaps, lacks_form
+from agrotools.text.answer_reader import form_gaps, lacks_form
 
 if TYPE_CHECKING:
     from agrotools.agents.usage import SampleUsage

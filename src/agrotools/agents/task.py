@@ -3,6 +3,7 @@
 import base64
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 from pydantic import Field, JsonValue
 
 from agrotools.core import ErrorInfo, FrozenModel, ToolError
+from agrotools.text.answer_reader import value_text
 
 _TYPES: Mapping[str, type] = {
     "string": str,
@@ -232,10 +234,19 @@ def task_from_json(data: Mapping[str, Any], call: ToolCaller, send_usage: SendUs
 
 
 def answer_text(answer: object) -> str:
-    """Return an agent's answer as text: a dict becomes lines ``name: value``, None an empty text."""
+    """Return an agent's answer as text: a dict becomes lines ``name: value``, None an empty text.
+
+    None and NaN in a dict are no value, because a program that failed returns them: only the word ``unknown`` refuses.
+    """
     if isinstance(answer, Mapping):
-        return "\n".join(f"{name}: {value}" for name, value in answer.items())
+        values = cast("Mapping[object, object]", answer)
+        lines = (f"{name}: {value_text(v)}" for name, v in values.items() if not _is_missing(v))
+        return "\n".join(lines)
     return "" if answer is None else str(answer)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def to_reply(observation: Mapping[str, Any]) -> ToolReply:

@@ -49,6 +49,8 @@ def score(
     only: list[str] | None = None,
     repeated: str = "",
     decimal: str = "",
+    replies: Path | None = None,
+    unread: Path | None = None,
     yes: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -56,6 +58,7 @@ def score(
     from agrotools.cli.results import ask_judges, exit_code, present
     from agrotools.cli.results import score as score_runs
     from agrotools.core import UsageError
+    from agrotools.runner.asked_again import write_messages
     from agrotools.runner.config_file import ConfigFile, read_judges
     from agrotools.runner.rescore import check_distinct
 
@@ -82,11 +85,13 @@ def score(
             readings,
             as_json,
             yes=yes,
+            replies=replies,
         )
         runs = [run]
-    elif model or out or option or column or only or repeated or decimal or yes:
+    elif model or out or option or column or only or repeated or decimal or replies or yes:
         raise UsageError(
-            "--model, --out, --option, --column, --only, --repeated, --decimal and --yes go with --predictions",
+            "--model, --out, --option, --column, --only, --repeated, --decimal, --replies and --yes go with "
+            "--predictions",
             hint="--benchmark NAME --predictions FILE",
         )
     elif not runs:
@@ -101,6 +106,9 @@ def score(
         raise UsageError(
             "--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx"
         )
+    if unread is not None:
+        number = write_messages(runs, unread)
+        typer.echo(f"{unread}: {count_text(number, 'message')}", err=as_json)
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
     scores = score_runs(runs, compared, allow_invalid=allow_invalid, paper=paper)
@@ -155,11 +163,13 @@ def make_run(
     as_json: bool,
     *,
     yes: bool,
+    replies: Path | None = None,
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.core import UndecidedError
     from agrotools.core.readings import Readings
     from agrotools.loading.benchmarks import Loading, load_as
+    from agrotools.runner.asked_again import NO_REPLIES, read_replies
     from agrotools.runner.config_file import benchmark_options
     from agrotools.runner.predictions import import_predictions
 
@@ -181,6 +191,7 @@ def make_run(
         out=out,
         chosen=chosen,
         readings=readings,
+        replies=read_replies(replies) if replies is not None else NO_REPLIES,
     )
     print_readings(of_files)
     print_readings(readings)

@@ -423,8 +423,6 @@ _UNREAD = {
     "not a number": "the value is not a number",
     "neither yes nor no": "the value is neither yes nor no",
     "not one name": "the value is no name that the form allows",
-    "several different values": "the answer gives several different values",
-    "in another unit": "the value is in another unit",
 }
 """Reasons by the rule of a reading without a value."""
 

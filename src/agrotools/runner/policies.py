@@ -29,7 +29,7 @@ from agrotools.plugin.installed import WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN
 
 if TYPE_CHECKING:
     from agrotools.agents.external import Solve

@@ -20,8 +20,8 @@ from agrotools.runner.reply_objects import (
 )
 from agrotools.runner.transcripts import MODES_OF_KEYS
 from agrotools.text.json_kinds import is_list, is_object
+from agrotools.text.labels import item_names, name_key
 from agrotools.text.loose_json import parsed
-from agrotools.text.submission import item_names, name_key
 
 GivenAnswer = str | Row | NoReply | None
 """Answer of a row: a text, the row itself if it is a transcript, an error, or None."""

@@ -31,9 +31,9 @@ from agrotools.runner.prediction_names import (
 from agrotools.runner.prediction_samples import MatchedRow
 from agrotools.runner.reply_objects import fields_of, is_reply_object, replies_in, stored_replies
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form
-from agrotools.text.form_values import label_key
+from agrotools.text.answer_reader import is_complete, read_answer
 from agrotools.text.json_kinds import is_list, is_object
-from agrotools.text.submission import name_key, read_submission
+from agrotools.text.labels import label_key, name_key
 
 FEW_ROWS = 5
 """Rows from which on a column that is right in all of them, to the last digit, is taken for the reference. Fewer right
@@ -287,7 +287,7 @@ class _Columns:
                 return True
             text = in_form(match.sample, spoken_answer(value))
             items = asked_items(match.sample.answer)
-            if read_submission(text, items) or any(item.free_text for item in items):
+            if is_complete(text, items) or any(item.free_text for item in items):
                 return True
         return False
 
@@ -501,10 +501,8 @@ def _is_right(cell: PredictionCell, *, in_form: bool) -> bool:
     has_prose = len(cell.text.splitlines()) > len(slots)
     if not in_form or has_prose:
         return False
-    form = read_submission(cell.text, asked_items(cell.sample.answer))
-    return form is not None and all(
-        slot.name in form and all(is_gold(slot, each) for each in form[slot.name]) for slot in slots
-    )
+    values = read_answer(cell.text, asked_items(cell.sample.answer))
+    return all(slot.name in values and is_gold(slot, values[slot.name].text) for slot in slots)
 
 
 def _is_rounded(written: str, gold: float) -> bool:

@@ -18,7 +18,7 @@ from agrotools.runner.inspect_logs import SUFFIX
 from agrotools.runner.prediction_names import IDS, column_kind, snake_case
 from agrotools.runner.reply_objects import fields_of
 from agrotools.text.json_kinds import is_list, is_object, is_text
-from agrotools.text.submission import name_key
+from agrotools.text.labels import name_key
 from agrotools.text.tables import SheetTable, open_table, sheets_of
 
 Row = Mapping[str, Any]

@@ -24,8 +24,9 @@ from agrotools.runner.prediction_names import (
 )
 from agrotools.runner.prediction_samples import plain_text
 from agrotools.runner.reply_objects import fields_of
+from agrotools.text.answer_reader import is_complete
+from agrotools.text.labels import item_names, name_key
 from agrotools.text.normalise import normalise
-from agrotools.text.submission import item_names, name_key, read_submission
 
 ASKS = "asks"
 """Name by which ``--only`` chooses the samples that ask for the same: ``--only asks=value``."""
@@ -319,7 +320,7 @@ def _gives_all(row: Row, asked: Any) -> bool:
     """Return True if a cell of a row holds the whole form of a question."""
     names = item_names(asked)
     for value in row.values():
-        if isinstance(value, str) and read_submission(value, asked) is not None:
+        if isinstance(value, str) and is_complete(value, asked):
             return True
         if {names.get(name_key(str(name))) for name in fields_of(value)} >= {*names.values()}:
             return True

@@ -46,7 +46,7 @@ from agrotools.runner.reply_objects import (
 )
 from agrotools.runner.transcripts import MODES_OF_KEYS
 from agrotools.text.json_kinds import is_list
-from agrotools.text.submission import item_names
+from agrotools.text.labels import item_names
 
 _NOT_ASKED = (
     "photos that no such question is about (other questions are; agrotools build with a larger --set samples=N asks "

@@ -1,10 +1,8 @@
-"""Cells of predictions as people write them: ``cerca de 13``, ``7 maçãs``, 1 for yes; and values that are not read.
+"""Cells of predictions as people write them: ``31,7 %``, ``7 maçãs``, ``sim``; and values that are not read.
 
-What the answer form reads stays as it is. Another cell is written plainly where it has one number, and besides it only
-words that say that it is approximate, the unit of its item, or what the item counts.
+What the answer form reads stays as it is. Other cells are read as those of a table of own photos.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 
 from agrotools.core import ExactSlot, Sample
@@ -16,15 +14,13 @@ from agrotools.knowledge.words import folded
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.runner.prediction_columns import PredictionCell, ReadColumn, with_cell
 from agrotools.runner.prediction_forms import Row
-from agrotools.text.form_values import FormValue, label_key, read_values
-from agrotools.text.normalise import late_pattern, normalise
-from agrotools.text.quantities import APPROXIMATE
-from agrotools.text.submission import read_submission
+from agrotools.text import cells
+from agrotools.text.answer_reader import read_answer, read_value, value_text
+from agrotools.text.labels import label_key
+from agrotools.text.normalise import late_pattern
+from agrotools.text.tables import CellFault
+from agrotools.text.yes_no import YES_INITIALS
 
-_NUMBER = late_pattern(
-    rf"[~≈\s]*(?:{APPROXIMATE}\s?)?(?P<number>[-+]?\d[\d.,]*)\s*(?P<rest>\D*)", re.IGNORECASE
-)
-_APPROXIMATE_BEHIND = late_pattern(rf"[(\s]*(?:{APPROXIMATE}|or so)[)\s]*$", re.IGNORECASE)
 _PERCENT = frozenset(
     map(folded, ("por cento", "por ciento", "porciento", "pour cent", "Prozent", "per cento"))
 )
@@ -34,11 +30,11 @@ _PIECES = frozenset(
     )
 )
 """What is written behind any number of things."""
+_YES, _NO = (*cells.YES, *YES_INITIALS, "1.0"), (*cells.NO, "0.0")
+"""Words for yes and no; pandas writes a column of both and of empty cells as 1.0 and 0.0."""
 _ENDS = " .,;"
 """Marks behind a value that change nothing."""
 _NOUN = late_pattern(r"[^\W\d_]+(?:[ -][^\W\d_]+)*\.?")
-_BITS = {"1": "yes", "1.0": "yes", "0": "no", "0.0": "no"}
-"""How programs write yes and no in a column of numbers."""
 _STRANGE_LABELS = "labels that are none of the choices (they score 0)"
 _SHOWN = 40
 """Characters of an answer that a message shows."""
@@ -68,23 +64,29 @@ def _plain_value(cell: PredictionCell) -> str:
     if cell.slot is None:
         return cell.text
     item = form_item(cell.slot)
-    if item.type == "boolean":
-        return _BITS.get(cell.text, cell.text)
-    if not item.is_number or _is_read(item, cell.text):
-        return cell.text
-    found = _NUMBER.fullmatch(normalise(cell.text))
-    if found is None:
-        return cell.text
-    rest = _APPROXIMATE_BEHIND.sub("", found["rest"]).strip()
-    return found["number"] if _says_nothing_else(item, rest) else cell.text
+    try:
+        if item.type == "boolean":
+            return value_text(cells.yes_or_no(cell.text, _YES, _NO))
+        if item.is_number and not read_value(item, cell.text).is_read:
+            return _plain_number(item, cell.text)
+    except CellFault:
+        pass
+    return cell.text
 
 
-def _is_read(item: FormItem, text: str) -> bool:
-    return _number_of(item, text).number is not None
+def _plain_number(item: FormItem, text: str) -> str:
+    """Return a number with its unit, or the text if it counts something else than the item.
 
+    Its digits stay as they are written: which mark is the decimal one is told by the whole column.
 
-def _number_of(item: FormItem, text: str) -> FormValue:
-    return read_values([item], {item.name: (text,)})[item.name]
+    Raises:
+        CellFault: the text is not one number.
+    """
+    counted = cells.quantity(text).counted
+    if counted is None:
+        return text.strip()
+    number = cells.NUMBER.fullmatch(text.strip())
+    return number["number"] if number and _says_nothing_else(item, counted) else text
 
 
 def _says_nothing_else(item: FormItem, words: str) -> bool:
@@ -115,26 +117,21 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
     items = asked_items(sample.answer)
     if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
         return None
-    form = read_submission(text, items)
-    if form is None:
+    values = read_answer(text, items)
+    if len(values) < len(items):
         return _without_form(items, text, single, sample)
-    values = read_values(items, form)
-    unread = [
-        f"{name} {_shown(' | '.join(form[name]))}"
-        for name, value in values.items()
-        if not value.readable
-    ]
-    if unread:
-        return "values that are not read (they score 0)", ", ".join(unread)
     by_name = {item.name: item for item in items}
+    unread = {name: value.text for name, value in values.items() if not value.is_read}
     strange = [
-        f"{name} {_shown(given)}"
-        for name, value in values.items()
-        if not value.listed
-        for given in form[name]
-        if _is_strange_label(by_name[name], given, sample)
+        name
+        for name, written in unread.items()
+        if _is_strange_label(by_name[name], written, sample)
     ]
-    return (_STRANGE_LABELS, ", ".join(strange)) if strange else None
+    kind = "values that are not read (they score 0)"
+    if strange:
+        kind, unread = _STRANGE_LABELS, {name: unread[name] for name in strange}
+    shown = [f"{name} {_shown(written)}" for name, written in unread.items()]
+    return (kind, ", ".join(shown)) if shown else None
 
 
 def _is_strange_label(item: FormItem, text: str, sample: Sample) -> bool:
@@ -158,7 +155,8 @@ def _without_form(
             return _STRANGE_LABELS, _shown(text)
         return None
     names = ", ".join(item.name for item in items)
-    lacking = [item.name for item in items if not read_submission(text, (item,))]
+    values = read_answer(text, tuple(items))
+    lacking = [item.name for item in items if item.name not in values]
     if len(lacking) < len(items):
         kind = f"answers that lack a value where the question asks for {names} (they score 0)"
         return kind, ", ".join(lacking)

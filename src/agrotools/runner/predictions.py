@@ -22,6 +22,7 @@ from agrotools.loading.contract import BenchmarkPlugin
 from agrotools.loading.photos import photos_of
 from agrotools.loading.values import TABLES
 from agrotools.plugin.installed import plugin_of, plugins
+from agrotools.runner.asked_again import NO_REPLIES, GivenReplies, with_reply
 from agrotools.runner.build import default_folder
 from agrotools.runner.inspect_logs import import_log, own_log, read_content
 from agrotools.runner.manifest import Manifest
@@ -39,8 +40,7 @@ from agrotools.runner.transcripts import in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.prediction_format import PredictionFormat
-from agrotools.scoring.slots import answer_of
-from agrotools.text.submission import item_names
+from agrotools.text.labels import item_names
 
 NOTHING_CHOSEN = ColumnAnswers()
 """No answer to any question on a file of predictions."""
@@ -117,6 +117,7 @@ def import_predictions(
     out: Path | None = None,
     chosen: ColumnAnswers = NOTHING_CHOSEN,
     readings: Readings | None = None,
+    replies: GivenReplies = NO_REPLIES,
 ) -> tuple[Path, RowCounts]:
     """Write a run folder with the answers or transcripts of ``file``, and return it with what was matched.
 
@@ -130,6 +131,7 @@ def import_predictions(
         out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
         chosen: answers to questions on the file.
         readings: what is read, and questions; by default nobody answers them.
+        replies: replies to the closing messages of answers that were not read whole.
 
     Raises:
         NoFileError: there is no such file.
@@ -167,7 +169,7 @@ def import_predictions(
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         benchmark_warnings=tuple(stored_warnings(benchmark.header.metadata)),
         model=model or choosing.decided.get("--only=model") or file.stem,
-        model_hash=_content_hash(file, choosing.decided),
+        model_hash=_content_hash(file, choosing.decided, replies),
         protocol=PREDICTIONS,
         max_steps=matched.turns,
         seed=0,
@@ -183,9 +185,13 @@ def import_predictions(
     with RunStore(folder, manifest) as store:
         for item in items:
             rows = matched.answers.get(item.key, [])
-            record = _record(benchmark, item, rows, file.name, counts.problems, single)
+            reply = replies.by_key.get((item.sample.id, item.epoch))
+            record = _record(benchmark, item, rows, file.name, counts.problems, single, reply)
             if record.key not in store.opened_with:
                 store.append(record)
+    answers = {(name, epoch) for _mode, name, epoch in matched.answers}
+    if others := [name for name, epoch in replies.by_key if (name, epoch) not in answers]:
+        counts.problems[f"replies in {replies.file} to samples without an answer"] = others
     return folder, counts
 
 
@@ -268,10 +274,15 @@ def _count_unplanned(
         counts.problems["samples without a row (invalid, left out of the scores)"] = missing
 
 
-def _content_hash(file: Path, decided: Mapping[str, str]) -> str:
-    """Return the hash of a file and of the answers to questions on it: other answers make another run."""
+def _content_hash(file: Path, decided: Mapping[str, str], replies: GivenReplies) -> str:
+    """Return the hash of a file, of the answers to questions on it, and of replies: others make another run."""
     content = sha256_of_file(file)
-    return sha256_of_json({"file": content, "readings": decided}) if decided else content
+    more: dict[str, object] = {"readings": decided} if decided else {}
+    if replies.by_key:
+        more["replies"] = {
+            f"{name} {epoch}": text for (name, epoch), text in replies.by_key.items()
+        }
+    return sha256_of_json({"file": content, **more}) if more else content
 
 
 def _record(
@@ -281,10 +292,11 @@ def _record(
     file: str,
     problems: dict[str, list[str]],
     single: str,
+    reply: str | None,
 ) -> Record:
     """Return the record of the last row that holds an answer, or of the last row; the others are ``problems``.
 
-    ``single``: what the samples ask for that want one value.
+    ``single``: what the samples ask for that want one value. ``reply``: to the closing message.
     """
     if not rows:
         return _record_of(benchmark, item, None, file)
@@ -298,7 +310,7 @@ def _record(
     if after:
         problems["rows without an answer after one of the same sample (the answer counts)"] += after
     label, answer = rows[place]
-    record = records[place]
+    record = with_reply(records[place], reply)
     if problem := _problem_of(record, label, answer, single):
         kind, row = problem
         problems[kind].append(row)
@@ -321,7 +333,8 @@ def _problem_of(
             kind = "transcripts without a result of plot with its spec (charts score 0)"
             return kind, sample.id
         return None
-    unread = unread_values(sample, answer_of(record) or "", single)
+    given = record.trajectory.answer_text if record.trajectory else None
+    unread = unread_values(sample, given or "", single)
     if unread is None:
         return None
     kind, values = unread

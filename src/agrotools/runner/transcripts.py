@@ -44,10 +44,9 @@ from agrotools.loading import Benchmark
 from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
 from agrotools.models.refusals import failed_request
-from agrotools.text.form_values import read_values
+from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools.text.loose_json import NotJson, loads
-from agrotools.text.submission import read_submission
 
 Fields = Mapping[str, Any]
 MODES_OF_KEYS: Mapping[str, Mode] = {"messages": "end-to-end", "steps": "step-by-step"}
@@ -86,13 +85,12 @@ def read_transcript(benchmark: Benchmark, sample: Sample, mode: Mode, row: Field
 
 
 def in_form(sample: Sample, text: str) -> str:
-    """Return ``text`` as a line of the form if it is nothing but the only value that is asked for."""
+    """Return ``text`` as a form if it is nothing but the only value that is asked for."""
     items = asked_items(sample.answer)
-    if len(items) != 1 or items[0].free_text or read_submission(text, items):
+    if any(item.free_text for item in items):
         return text
-    value = read_values(items, {items[0].name: (text,)})[items[0].name]
-    has_value = value.number or value.yes is not None or (value.names and value.listed)
-    return f"{items[0].name}: {text}" if has_value else text
+    form = as_form(text, items)
+    return form if is_complete(form, items) else text
 
 
 def _actions(sample: Sample, messages: Sequence[Fields], schemas: Schemas) -> tuple[Action, ...]:

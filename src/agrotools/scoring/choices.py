@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from agrotools.text.form_values import label_key
+from agrotools.text.labels import label_key
 from agrotools.text.normalise import late_pattern, simplified
 
 Kind = Literal["single", "multiple", "true_false"]

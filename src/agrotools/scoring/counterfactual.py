@@ -79,10 +79,9 @@ from agrotools.scoring.metrics import SLOT_METRIC, counts_in_fas
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
-from agrotools.text.answer_form import format_answer
+from agrotools.text.answer_form import UNKNOWN, format_answer
+from agrotools.text.answer_reader import form_faults, is_complete
 from agrotools.text.expressions import shows_no_answer
-from agrotools.text.form_values import UNKNOWN
-from agrotools.text.submission import form_faults, is_complete
 
 FindResult = Callable[[ToolCall], Observation | None]
 """Returns the result of a call that the run did not make; None if it is not known."""
@@ -93,7 +92,6 @@ _UNREAD = (
     "not a number",
     "neither yes nor no",
     "not one name",
-    "several different values",
 )
 """Rules of readings without a value."""
 

@@ -39,7 +39,7 @@ from agrotools.scoring.summary import (
     NoForm,
     Unread,
 )
-from agrotools.text.submission import lacks_form
+from agrotools.text.answer_reader import lacks_form
 from agrotools.text.turns import runs_on
 
 TRUTH_METRIC = "summ_acc_truth"

@@ -15,7 +15,8 @@ from pydantic import JsonValue
 
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot
 from agrotools.core.form_item import FormItem
-from agrotools.text.form_values import FormValue, option_names
+from agrotools.text.answer_reader import FormValue
+from agrotools.text.labels import option_names
 from agrotools.text.normalise import WORD, WORD_END, WORD_START, late_pattern, normalise
 from agrotools.text.quantities import NUMERAL, Quantity, numeral_value
 from agrotools.text.rouge import rouge_l_words
@@ -58,13 +59,13 @@ def _last_words(text: str) -> str:
     return after_final_answer(normalise(fold_case(text[-_MOST_OWN_WORDS:])))
 
 
-def _last_number(item: FormItem, text: str) -> tuple[float, float] | None:
+def _last_number(item: FormItem, text: str) -> float | None:
     for numeral in reversed([*NUMERAL.finditer(text)]):
         value, end = numeral_value(text, numeral)
         unit = unit_at(text, end)
         ends = Quantity(value, value, unit[0] if unit else None).ends_in(item.unit)
         if ends and isfinite(value):
-            return ends
+            return ends[0]
     return None
 
 

@@ -208,7 +208,7 @@ CALL_STEP_METRICS = (
 SUMMARY_METRICS = ("summ_acc", "summ_acc_truth")
 STEP_METRICS = ("st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 
-SCORING_VERSION = "9"
+SCORING_VERSION = "10"
 """Scoring version. It rises when the same answer may score differently or is requested differently."""
 
 

@@ -36,7 +36,7 @@ from agrotools.scoring.summary import (
     SecondsByPart,
 )
 from agrotools.scoring.unread import UnreadTally
-from agrotools.text.submission import is_complete
+from agrotools.text.answer_reader import is_complete
 
 
 class RecordTally:

@@ -1,8 +1,8 @@
 """Score rows of outcomes, and scores of slots, which compare the values in an answer with those of the sample.
 
 ``outcome_scores`` returns the rows of a no-tool or end-to-end record; its outcome is the weighted mean of its slots'
-scores. ``score_slot`` scores one slot of an answer: what :mod:`agrotools.text.submission` reads, which knows no gold,
-is compared with the gold.
+scores. ``score_slot`` scores one slot of an answer: the value that :mod:`agrotools.text.answer_reader` reads, which
+knows no gold, is compared with the gold.
 """
 
 import math
@@ -53,8 +53,9 @@ from agrotools.scoring.metrics import (
     counts_in_guess,
     places_by_metric,
 )
-from agrotools.text.form_values import UNKNOWN, FormValue, label_key, read_values
-from agrotools.text.submission import read_submission
+from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.answer_reader import FormValue, read_answer
+from agrotools.text.labels import label_key
 
 VERSION = "3"
 MAX_EXCERPT = 240
@@ -351,18 +352,15 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
     items = asked_items(slots)
-    form = read_submission(answer, items)
-    return (
-        not items
-        if form is None
-        else all(value.unknown for value in read_values(items, form).values())
-    )
+    values = read_answer(answer, items)
+    return all(item.name in values and values[item.name].unknown for item in items)
 
 
 def submitted_text(slot: Slot, slots: Sequence[Slot], answer: str) -> str:
-    """Return the value of a slot of free text in the form of an answer, else the whole answer."""
-    form = read_submission(answer, asked_items(slots))
-    return " ".join(form[slot.name]) if form else answer
+    """Return the value of a slot of free text in the form of an answer; the whole answer if it gives no whole form."""
+    items = asked_items(slots)
+    values = read_answer(answer, items)
+    return values[slot.name].text if len(values) == len(items) else answer
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -377,40 +375,33 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
     items = asked_items(slots)
-    form = read_submission(answer, items)
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
         return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})
     if isinstance(slot, _IN_WORDS):
         return _score_words(slot, submitted_text(slot, slots, answer))
-    if form is None:
+    values = read_answer(answer, items)
+    if len(values) < len(items):
         return SlotScore(0.0, {"rule": "no form"})
+    value = values[slot.name]
     item = next(item for item in items if item.name == slot.name)
-    written = form[slot.name]
-    value = read_values(items, form)[slot.name]
-    details: dict[str, JsonValue] = {
-        "text": " | ".join(written)[:MAX_EXCERPT],
-        **_details(item, value, written),
-    }
+    details: dict[str, JsonValue] = {"text": value.text[:MAX_EXCERPT], **_details(item, value)}
     return SlotScore(float(_is_right(slot, value, details)), details)
 
 
-def _details(item: FormItem, value: FormValue, written: Sequence[str]) -> dict[str, JsonValue]:
+def _details(item: FormItem, value: FormValue) -> dict[str, JsonValue]:
     """Return what is read of the form, and why it has no value."""
     if value.unknown:
         return {"rule": "unknown"}
     if value.number is not None:
-        low, high = value.number
-        return {"value": low if low == high else [low, high]}
+        return {"value": value.number}
     if value.yes is not None:
         return {"value": value.yes}
     if value.names:
         return {"value": [*value.names[:20]]}
-    if not value.readable:
-        if item.type == "boolean":
-            return {"rule": "neither yes nor no"}
-        return {"rule": "not a number" if item.is_number else "not one name"}
-    return {"rule": "several different values" if len(written) > 1 else "in another unit"}
+    if item.type == "boolean":
+        return {"rule": "neither yes nor no"}
+    return {"rule": "not a number" if item.is_number else "not one name"}
 
 
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
@@ -436,19 +427,14 @@ def _is_right(slot: Slot, value: FormValue, details: dict[str, JsonValue]) -> bo
     if value.number is None:
         return False
     gold, margin = float(slot.value), slot.margin if isinstance(slot, ToleranceSlot) else 0.0
-    low, high = value.number
-    details["off_by"] = max(abs(low - gold), abs(high - gold))
-    return within(gold, margin, low, high)
+    details["off_by"] = abs(value.number - gold)
+    return _is_within(value.number, gold, margin)
 
 
-def within(value: float, margin: float, low: float, high: float) -> bool:
-    """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
-    slack = 1e-9 * max(abs(value), abs(low), abs(high))
-    return (
-        slack < math.inf
-        and abs(low - value) <= margin + slack
-        and abs(high - value) <= margin + slack
-    )
+def _is_within(number: float, gold: float, margin: float) -> bool:
+    """Return True if ``number`` is within ``margin`` of ``gold``, with a relative tolerance of 1e-9."""
+    slack = 1e-9 * max(abs(gold), abs(number))
+    return slack < math.inf and abs(number - gold) <= margin + slack
 
 
 def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: str) -> SlotScore:

@@ -56,9 +56,9 @@ from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import SlotScore, score_row, score_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
+from agrotools.text.answer_reader import lacks_form
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from, shows_no_answer
-from agrotools.text.submission import lacks_form
 
 if TYPE_CHECKING:
     from agrotools.calling.contract import Tool

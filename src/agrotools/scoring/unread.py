@@ -6,7 +6,7 @@ be anything (:mod:`agrotools.scoring.missing`). So nobody gains by a value that 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from agrotools.core import Record, Score
@@ -15,8 +15,7 @@ from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.metrics import FAS, counts_in_fas
 from agrotools.scoring.slots import Pair, pair_of
 from agrotools.scoring.summary import Unread, UnreadValue
-from agrotools.text.form_values import FormValue, read_values
-from agrotools.text.submission import read_submission
+from agrotools.text.answer_reader import FormValue, read_answer
 
 _LONGEST_TEXT = 80
 """Most characters of a value that the list of unread values holds: a line of a terminal."""
@@ -44,15 +43,18 @@ def open_score(record: Record, rows: Sequence[Score]) -> OpenScore:
     text = trajectory.answer_text if trajectory is not None else None
     if text is None or not text.strip() or plugins_of_slots(sample.answer):
         return OpenScore()
+    if trajectory is not None and trajectory.steps[-1].form_replies:  # its author was asked
+        return OpenScore()
     items = asked_items(sample.answer)
-    form = read_submission(text, items)
-    read = read_values(items, form) if form is not None else {}
+    values = read_answer(text, items)
+    read = values if len(values) == len(items) else {}
     scored = {row.slot for row in rows if row.slot is not None and row.value > 0}
     unread: list[UnreadValue] = []
     closed = [item for item in items if not item.free_text]
     for item in closed:
-        if not _is_read(read.get(item.name)) and item.name not in scored:
-            written = text if form is None else " | ".join(form[item.name])
+        value = read.get(item.name)
+        if (value is None or not value.is_read) and item.name not in scored:
+            written = text if value is None else value.text
             shown = " ".join(written.split())[:_LONGEST_TEXT]
             unread.append(UnreadValue(sample=sample.id, item=item.name, text=shown))
     names = {each.item for each in unread}
@@ -61,13 +63,8 @@ def open_score(record: Record, rows: Sequence[Score]) -> OpenScore:
     return OpenScore(unread, above, may_refuse, len(closed))
 
 
-def _is_read(value: FormValue | None) -> bool:
-    """Return True for a value for which a live model would not be asked again."""
-    return value is not None and value.readable and value.listed
-
-
 def _gives_no_other(
-    items: Sequence[FormItem], read: dict[str, FormValue], unread: set[str]
+    items: Sequence[FormItem], read: Mapping[str, FormValue], unread: set[str]
 ) -> bool:
     """Return True if every item is unread or ``unknown``: the answer may then be a refusal in other words."""
     return all(

@@ -15,6 +15,9 @@ from agrotools.core import (
 )
 from agrotools.core.slot import asked_slots
 
+UNKNOWN = "unknown"
+"""What an answer gives for an item without a value; alone, for all items."""
+
 
 def answer_form(slots: Sequence[Slot]) -> str:
     """Return the answer form: names, types, units, choices and meanings of ``slots``, never their values.

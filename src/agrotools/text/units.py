@@ -339,8 +339,8 @@ def read_unit(written: str) -> Unit | None:
     """Return the unit that ``written`` names as a whole; None if it is no unit of the table."""
     if written in UNITS:
         return UNITS[written]
-    text = f" {normalise(fold_case(f'1 {written}'))[2:].strip(' ()[]$.').removeprefix('1/')}"
-    text = f"/{text[1:]}" if "1/" in written[:3] else text
+    plain = normalise(fold_case(f"1 {written}"))[2:].replace("$", "").strip(" .")
+    text = f"/{plain[2:]}" if plain.startswith("1/") else f" {plain}"
     found = unit_at(text, 0)
     return found[0] if found and found[1] == len(text) else None
 

@@ -229,7 +229,7 @@ def _print_plan(plan: "Plan", seen: "DetectedTable") -> None:
 
 def _details_shown(column: "Column") -> list[str]:
     """Return the keys of a column that are not the usual ones, in words."""
-    from agrotools_build.own_photos import cells
+    from agrotools.text import cells
 
     usual = {"column", "ask", "yes", "no", "decimal", "abs_tol", "rel_tol"}
     fields = column.model_dump(exclude_none=True, exclude_defaults=True, exclude=usual)

@@ -10,9 +10,9 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import plain_message
 from agrotools.knowledge.countables import countables
+from agrotools.text import cells
 from agrotools.text.tables import UNNAMED
 from agrotools_build.boxes import GROUPS, SIZES
-from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.columns import column_as, nearly_all_zero, read_column
 from agrotools_build.own_photos.headers import thing_named
 from agrotools_build.own_photos.observers import APART, ONLY, asked_alike, own_quantity, partners_of

@@ -28,14 +28,14 @@ from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.tool_labels import LABELS_KEY, ToolLabels, stored_labels
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.countables import countables
+from agrotools.text import cells
+from agrotools.text.cells import Value
 from agrotools.text.json_kinds import is_number
 from agrotools.text.tables import CellFault
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools_build.choosing import Chosen
-from agrotools_build.own_photos import cells
-from agrotools_build.own_photos.cells import Value
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.headers import holds, words_of
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures

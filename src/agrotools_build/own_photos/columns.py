@@ -12,10 +12,10 @@ from agrotools.core.texts import difference_text
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
+from agrotools.text import cells
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import UNNAMED, SheetTable
 from agrotools.text.units import compatible, convert
-from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.headers import (
     Header,
     holds,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agrotools.core import BenchmarkError
 from agrotools.core.readings import Readings
 from agrotools.formats.picture_folder import IMAGE_NAME, plain_name
-from agrotools_build.own_photos.cells import is_empty
+from agrotools.text.cells import is_empty
 from agrotools_build.own_photos.plan import SkippedRows, listed
 
 _NOTE = re.compile(

@@ -10,10 +10,10 @@ from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
+from agrotools.text import cells
 from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.tables import SheetTable
 from agrotools.text.units import canonical_unit
-from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.headers import read_header, words_in, words_of
 from agrotools_build.own_photos.plan import Column, Kind, Measure, measures
 from agrotools_build.own_photos.table import DetectedTable

@@ -15,7 +15,7 @@ from agrotools.core.files import read_text
 from agrotools.core.texts import count_text
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.words import folded
-from agrotools_build.own_photos import cells
+from agrotools.text import cells
 from agrotools_build.own_photos.together import SHEET_COLUMNS
 from agrotools_build.templates.wording import Language
 

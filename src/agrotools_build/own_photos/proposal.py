@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.countables import countables
+from agrotools.text import cells
 from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.normalise import CJK
-from agrotools_build.own_photos import cells
 from agrotools_build.own_photos.columns import (
     CLASS,
     EMPTY,

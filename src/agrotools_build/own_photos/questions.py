@@ -21,8 +21,8 @@ from agrotools.knowledge.countables import countables
 from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import english_names
 from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop, healthy_label, kb_names
+from agrotools.text.cells import Value
 from agrotools.text.normalise import CJK
-from agrotools_build.own_photos.cells import Value
 from agrotools_build.own_photos.plan import Column, Measure, Plan, measures
 from agrotools_build.sources.part import named
 from agrotools_build.templates import Template, Thing, load_templates

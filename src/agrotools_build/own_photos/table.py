@@ -25,6 +25,7 @@ from agrotools.formats.picture_folder import (
     require_header,
     rows_of,
 )
+from agrotools.text.cells import is_empty
 from agrotools.text.tables import (
     UNNAMED,
     CellFault,
@@ -53,7 +54,6 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
-from agrotools_build.own_photos.cells import is_empty
 from agrotools_build.own_photos.missing import (
     is_note,
     refuse_if_most_are_missing,

@@ -24,7 +24,7 @@ from agrotools.core import (
 from agrotools.core.record import Results
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.text.expressions import evaluate_from
-from agrotools.text.form_values import label_key
+from agrotools.text.labels import label_key
 from agrotools.text.normalise import CJK
 from agrotools_build.area_truth import TOLERANCES
 from agrotools_build.templates.key_facts import open_gold

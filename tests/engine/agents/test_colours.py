@@ -15,7 +15,7 @@ from agrotools.agents.baselines.colours import (
     shipped_rule,
 )
 from agrotools.core import Answer, BooleanSlot, Sample, SampleFile, SampleView
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN
 
 pytestmark = pytest.mark.unit
 

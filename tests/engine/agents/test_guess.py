@@ -18,8 +18,7 @@ from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
 from agrotools.loading.pack import read_pack
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
-from agrotools.text.answer_form import answer_form
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, answer_form
 from support.small_sample import view_of
 
 SLOTS = [

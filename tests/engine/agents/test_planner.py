@@ -27,8 +27,7 @@ from agrotools.core import (
     ToolCall,
 )
 from agrotools.loading import load_folder
-from agrotools.text.answer_form import answer_form
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, answer_form
 from support.plain_sample import plain_sample
 
 MEASURE, CALCULATE = "measure_crop_weed_area", "calculate"

@@ -11,7 +11,7 @@ from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, UsageError
 from agrotools.loading import Benchmark, load_benchmark
 from agrotools.scoring.steps import agrees
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN
 
 pytestmark = pytest.mark.process
 

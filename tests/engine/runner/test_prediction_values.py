@@ -97,8 +97,7 @@ def csv_of(head, *rows):
 
 @pytest.mark.parametrize(
     "written",
-    ["13", "13,0", "about 13", "~13", "cerca de 13", "aprox. 13", "etwa 13", "environ 13", "13 (approx.)", "13 maçãs",
-     "unas 13 manzanas", "13 Äpfel", "13 apples", "13 unidades", "13 苹果", "13 or so"],
+    ["13", "13,0", "~13", "13 maçãs", "13 manzanas", "13 Äpfel", "13 apples", "13 unidades", "13 苹果"],
 )  # fmt: skip
 def test_a_number_is_read_beside_words_that_change_nothing(tmp_path, orchard, written):
     content = csv_of("id;prediction", f"a-2;{written}")
@@ -108,7 +107,7 @@ def test_a_number_is_read_beside_words_that_change_nothing(tmp_path, orchard, wr
 
 
 @pytest.mark.parametrize(
-    "written", ["13 folhas", "13 pears", "3 dozen", "more than 13", "13 or 14", "1O", "5 mortas", "13?"]
+    "written", ["13 folhas", "13 pears", "3 dozen", "more than 13", "about 13", "13 or 14", "1O", "5 mortas", "13?"]
 )  # fmt: skip
 def test_what_may_mean_another_number_is_named(tmp_path, orchard, written):
     scores, _, counts = read(tmp_path, orchard, csv_of("id;prediction", f"a-2;{written}"))

@@ -299,8 +299,8 @@ FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "imag
     ("of", "answer", "scores"),
     [
         (NUMBER, "3", (1, 0)), (GRADE, "3", (1, 0)), (QUESTION, "Yes.", (1, 0)),
-        (QUESTION, "No.", (0, 1)), (CHOSEN, "Lantana and Siam weed", (1, 0)),
-        (CHOSEN, "Siam weed and sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)),
+        (QUESTION, "No.", (0, 1)), (CHOSEN, "Lantana, Siam weed", (1, 0)),
+        (CHOSEN, "Siam weed; sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)),
         (FILE, "image_2.jpg", (0, 1)),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.core import Action, AgrotoolsError, Answer, Sample, SampleView, Step
 from agrotools.core.lazy import FloatArray, np
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -48,8 +48,7 @@ from agrotools.core import (
 from agrotools.core.lazy import FloatArray, SingleArray, np
 from agrotools.core.record import CallSequence
 from agrotools.core.slot import asked_slots
-from agrotools.text.answer_form import format_answer
-from agrotools.text.form_values import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.normalise import TOKEN, late_pattern, normalise
 
 if TYPE_CHECKING:

@@ -35,9 +35,8 @@ from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.formats.reference_results import live_arguments
 from agrotools.text.agreement_values import as_number
-from agrotools.text.answer_form import format_answer
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.form_values import UNKNOWN
 from agrotools.text.units import canonical_unit, compatible, convert
 
 

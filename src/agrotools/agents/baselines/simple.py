@@ -34,9 +34,8 @@ from agrotools.core import (
 from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.slot import asked_slots
 from agrotools.formats.reference_results import derived_values, live_arguments
-from agrotools.text.answer_form import format_answer
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.expressions import shows_no_answer
-from agrotools.text.form_values import UNKNOWN
 
 
 class OraclePolicy:

@@ -17,9 +17,10 @@ _FAULT = re.compile(r"#[¡¿]?[^\W\d_a-zà-ÿ]+(?:/[A-Z0-9])?[!?]?|Err:\d{3}")
 EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
 YES = (*yes_no.YES, "1", "x", "有", "√", "✓")
 NO = (*yes_no.NO, "0", "没有", "无", "不", "×")
-_NUMBER = re.compile(
+NUMBER = re.compile(
     r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?"
 )
+"""A number and what stands behind it."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?")
 _RANGE = re.compile(r"\d\s*(?:-|–|~|to|bis|至|到)\s*\d")
 _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
@@ -58,7 +59,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         raise CellFault("is a bound or an estimate, not a value", "write one number")
     if _RANGE.search(text):
         raise CellFault("is a range", "write one number, e.g. the middle")
-    match = _NUMBER.fullmatch(GROUPED.sub("", text.strip()))
+    match = NUMBER.fullmatch(GROUPED.sub("", text.strip()))
     if match is None:
         raise CellFault("is not a number", "write one number, optionally with a unit")
     digits = match["number"]

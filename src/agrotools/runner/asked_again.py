@@ -1,0 +1,109 @@
+"""Closing messages for imported answers, and the replies to them.
+
+A model that agrotools runs is asked for its answer in the form, and once more for a value that is not read. The author
+of a file of predictions gets the same messages in a file: one line of JSON for each answer that is not read whole, with
+the conversation so far (``messages``). A file of replies has a line ``{"id": ..., "reply": ...}`` for each.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from agrotools.agents.llm import closing_message, second_closing_message
+from agrotools.core import Record, Reply, SampleView, UsageError
+from agrotools.core.files import write_whole
+from agrotools.core.form_item import asked_items
+from agrotools.plugin.installed import plugins_of_slots
+from agrotools.runner.records import iter_records
+from agrotools.text.answer_form import answer_form
+from agrotools.text.answer_reader import as_form, is_complete, read_answer
+
+ReplyKey = tuple[str, int]
+"""Id of a sample, and epoch."""
+
+
+class GivenReplies(NamedTuple):
+    """Replies to closing messages by sample and epoch, and the file that they are from."""
+
+    by_key: Mapping[ReplyKey, str]
+    file: str = ""
+
+
+NO_REPLIES = GivenReplies({})
+
+
+def write_messages(runs: Sequence[Path], file: Path) -> int:
+    """Write the message for each answer of ``runs`` that is not read whole, and return their number."""
+    lines = [orjson.dumps(line) for run in runs for line in _messages(iter_records(run))]
+    write_whole(file, b"".join(line + b"\n" for line in lines))
+    return len(lines)
+
+
+def _messages(records: Iterable[Record]) -> Iterable[dict[str, Any]]:
+    for record in records:
+        sample, trajectory = record.sample, record.trajectory
+        text = trajectory.answer_text if trajectory is not None else None
+        items = asked_items(sample.answer)
+        # Plug-ins with readers of their own have no form.
+        if text is None or not items or plugins_of_slots(sample.answer) or is_complete(text, items):
+            continue
+        view = SampleView(
+            id=sample.id,
+            query=sample.query,
+            files=(),
+            toolset=(),
+            answer_form=answer_form(sample.answer),
+            form=items,
+        )
+        has_form = bool(read_answer(text, items))
+        message = second_closing_message(view, text) if has_form else closing_message(view)
+        said = (("user", sample.query), ("assistant", text), ("user", message))
+        messages = [{"role": role, "content": content} for role, content in said]
+        yield {"id": sample.id, "epoch": record.epoch, "messages": messages, "reply": ""}
+
+
+def read_replies(file: Path) -> GivenReplies:
+    """Read a file of replies: JSON Lines with ``id``, ``reply``, and ``epoch`` where a run has several.
+
+    Raises:
+        UsageError: the file cannot be read, a line has no ``id`` or ``reply``, or two lines are of one answer.
+    """
+    hint = 'one line for each: {"id": "sample-1", "reply": "severity: 14.1 %"}; score --unread FILE writes the messages'
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}", hint=hint) from error
+    replies: dict[ReplyKey, str] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+            key = str(row["id"]), int(row.get("epoch", 0))
+            reply = row["reply"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"line {number} of {file} is no reply", hint=hint) from error
+        if not isinstance(reply, str):
+            raise UsageError(f"line {number} of {file}: the reply is no text", hint=hint)
+        if key in replies:
+            raise UsageError(f"line {number} of {file} is a second reply of {key[0]}", hint=hint)
+        if reply.strip():
+            replies[key] = reply
+    return GivenReplies(replies, file.name)
+
+
+def with_reply(record: Record, reply: str | None) -> Record:
+    """Return a record whose answer has its form in the ``reply`` to the closing message; unchanged without one."""
+    trajectory = record.trajectory
+    if reply is None or trajectory is None or not trajectory.steps:
+        return record
+    items = asked_items(record.sample.answer)
+    *steps, last = trajectory.steps
+    text = f"{last.text}\n\n{as_form(reply, items)}".strip()
+    replies = (*last.form_replies, Reply(text=reply))
+    answered = last.model_copy(update={"text": text, "form_replies": replies})
+    ending = "answered" if is_complete(text, items) else "no_form"
+    changed = trajectory.model_copy(update={"steps": (*steps, answered), "termination": ending})
+    return record.model_copy(update={"trajectory": changed})
