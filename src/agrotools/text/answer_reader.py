@@ -15,6 +15,7 @@ and is counted as unread; it is never taken for another value.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -69,6 +70,11 @@ _OBJECT = late_pattern(r"\{\s*\"")
 """Beginning of a JSON object with a key."""
 _MOST_OBJECTS = 100
 """Beginnings of objects that are tried; an answer has one."""
+_THOUGHT = late_pattern(
+    r"\s*(?:<(?P<tag>[^<>/]+)>.*</(?P=tag)>|\[(?P<word>\w+)\].*\[/(?P=word)\]|◁(?P<name>\w+)▷.*◁/(?P=name)▷)",
+    re.DOTALL,
+)
+"""A thought before a value, by its shape: ``<x>...</x>``, ``[X]...[/X]`` (Magistral), ``◁x▷...◁/x▷`` (Kimi-VL)."""
 _PLACEHOLDER = late_pattern(r"<[^<>]*>")
 """What the form has in place of a value."""
 _UNKNOWN_WORDS = frozenset((UNKNOWN, "未知"))
@@ -104,6 +110,7 @@ def as_form(reply: str, items: Sequence[FormItem]) -> str:
     A value alone becomes the line of the only item, and the one word ``unknown`` the lines of all items. A long
     name without options needs its line: any sentence might be one.
     """
+    reply = _without_thought(reply)
     if _is_unknown(reply):
         return "\n".join(f"{item.name}: {UNKNOWN}" for item in items)
     line = reply.strip()
@@ -114,6 +121,12 @@ def as_form(reply: str, items: Sequence[FormItem]) -> str:
     if _split_at_colon(line)[1] or (is_open_name and len(line.split()) > _MOST_WORDS_OF_NAME):
         return reply
     return f"{item.name}: {line}"
+
+
+def _without_thought(reply: str) -> str:
+    thought = _THOUGHT.match(reply)
+    rest = reply[thought.end() :] if thought else ""
+    return rest.strip() or reply
 
 
 def _written_values(text: str, items: Sequence[FormItem]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from support.sums_benchmark import write_sums
 PREDICTIONS = ("score", "--benchmark", "sums", "--predictions", "p.jsonl")
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> None:
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 

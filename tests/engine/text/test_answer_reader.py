@@ -189,6 +189,15 @@ def test_a_value_alone_is_the_line_of_the_only_item():
     assert as_form("61", BOTH) == "61"
 
 
+@pytest.mark.parametrize(
+    "thought",
+    ["<think>tall_trees: 7\n</think>", "[THINK]I count 7.[/THINK]", "◁think▷7 or 61◁/think▷"],
+)
+def test_a_thought_before_a_value_is_cut_off(thought: str):
+    assert as_form(f"{thought}\n61", asked_items([TREES])) == "tall_trees: 61"
+    assert as_form("[61]", asked_items([TREES])) == "tall_trees: [61]"
+
+
 def test_values_of_python_and_json_are_written_as_the_form_writes_them():
     assert value_text({"value": 3.9, "unit": "t/ha"}) == "3.9 t/ha"
     assert value_text(("leaf", "stem")) == "leaf; stem"
