@@ -182,7 +182,7 @@ def main() -> int:
                 )
             if not page.is_file():
                 began = time.perf_counter()
-                written = build_report([run], page, references={})
+                written = build_report([run], page, yardsticks={})
                 print(
                     f"{name}: {written.shown} of {written.records} records, {written.pictures} pictures",
                     end=", ",

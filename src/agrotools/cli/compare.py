@@ -324,7 +324,7 @@ _COMPARED_FIELDS = {
 def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     """Return the mode that is tested: the chosen one, else the headline mode of those that both runs have."""
     from agrotools.core import UsageError
-    from agrotools.runner.ladder import headline_mode
+    from agrotools.runner.yardsticks import headline_mode
 
     first, second = manifests
     common = cast("tuple[Mode, ...]", tuple(each for each in first.modes if each in second.modes))

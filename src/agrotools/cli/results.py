@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from agrotools.runner.config import EvalConfig, JudgeConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
-    from agrotools.runner.ladder import References
     from agrotools.runner.rescore import Rescored
+    from agrotools.runner.yardsticks import Yardsticks
     from agrotools.scoring.contracts import TextComparisons
     from agrotools.scoring.judging.questions import Rubrics
     from agrotools.scoring.summary import ModeSummary, Summary
@@ -136,15 +136,15 @@ class Evaluated(NamedTuple):
 class RunScores:
     """Scores of runs side by side, with all that they are shown with.
 
-    ``references``: floor, planner and ceiling in the mode that the screen at the end of ``eval`` headlines.
-    ``page_references``: the same in the mode that the page headlines.
+    ``yardsticks``: floor, planner and ceiling in the mode that the screen at the end of ``eval`` headlines.
+    ``page_yardsticks``: the same in the mode that the page headlines.
     """
 
     runs: Sequence[Path]
     scored: "Sequence[Rescored]"
     papers: "Sequence[PaperTables]" = ()
-    references: "References | None" = None
-    page_references: "References | None" = None
+    yardsticks: "Yardsticks | None" = None
+    page_yardsticks: "Yardsticks | None" = None
 
     @property
     def summaries(self) -> "list[Summary]":
@@ -211,7 +211,7 @@ def score(
     summaries = dict(zip(runs, scores.summaries, strict=True))
     scores = replace(scores, papers=beside_papers.tables(summaries))
     if evaluated:
-        scores = _with_references(scores, evaluated)
+        scores = _with_yardsticks(scores, evaluated)
     return scores
 
 
@@ -335,7 +335,7 @@ def _score_with_progress(
     )
 
 
-def _with_references(scores: RunScores, evaluated: Evaluated) -> RunScores:
+def _with_yardsticks(scores: RunScores, evaluated: Evaluated) -> RunScores:
     """Return scores with floor, planner and ceiling for the screen and for the page.
 
     The screen headlines a mode that the user asked for. The page is of all modes that the runs have, also from earlier
@@ -347,22 +347,22 @@ def _with_references(scores: RunScores, evaluated: Evaluated) -> RunScores:
     on_page = headline(scores.summaries)
     screen_mode = on_screen[0].mode if on_screen else None
     page_mode = on_page[0].mode if on_page else None
-    references = _references(scores, evaluated, screen_mode)
-    page_references = references
+    yardsticks = _yardsticks(scores, evaluated, screen_mode)
+    page_yardsticks = yardsticks
     if page_mode != screen_mode:
-        page_references = _references(scores, evaluated, page_mode)
-    return replace(scores, references=references, page_references=page_references)
+        page_yardsticks = _yardsticks(scores, evaluated, page_mode)
+    return replace(scores, yardsticks=yardsticks, page_yardsticks=page_yardsticks)
 
 
-def _references(scores: RunScores, evaluated: Evaluated, mode: "Mode | None") -> "References":
+def _yardsticks(scores: RunScores, evaluated: Evaluated, mode: "Mode | None") -> "Yardsticks":
     """Return floor, planner and ceiling of the first model in ``mode``."""
-    from agrotools.runner.ladder import headline_mode, references_of, with_constant
+    from agrotools.runner.yardsticks import headline_mode, with_constant, yardsticks_of
 
     at = scores.first_model_in(mode)
     run, scored = scores.runs[at], scores.scored[at]
     data_root = evaluated.config.benchmark.data_root
-    references = references_of(run, evaluated.benchmark, data_root, terminal_progress(), mode)
-    return with_constant(references, scored, mode or headline_mode((*scored.summary.modes,)))
+    yardsticks = yardsticks_of(run, evaluated.benchmark, data_root, terminal_progress(), mode)
+    return with_constant(yardsticks, scored, mode or headline_mode((*scored.summary.modes,)))
 
 
 def _write_page(
@@ -372,7 +372,7 @@ def _write_page(
     from agrotools.core import RunStoreError
     from agrotools.report.html import build_report
 
-    references = scores.page_references.scored if scores.page_references else {}
+    yardsticks = scores.page_yardsticks.scored if scores.page_yardsticks else {}
     try:
         return build_report(
             scores.runs,
@@ -380,7 +380,7 @@ def _write_page(
             summaries=scores.summaries,
             tallies=[each.tally for each in scores.scored if each.tally is not None],
             papers=scores.papers,
-            references={name: each.summary for name, each in references.items()},
+            yardsticks={name: each.summary for name, each in yardsticks.items()},
             allow_invalid=allow_invalid,
             comparisons=comparisons,
             progress=terminal_progress(),
@@ -409,16 +409,16 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
     from agrotools.loading.benchmarks import INCOMPLETE
     from agrotools.report.screen import Screen, print_screen
     from agrotools.runner.build import benchmark_notes
-    from agrotools.runner.ladder import References
+    from agrotools.runner.yardsticks import Yardsticks
 
     runs, at = scores.runs, scores.first_model
-    references = scores.references or References()
+    yardsticks = scores.yardsticks or Yardsticks()
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += _beyond_limit(scores, evaluated)
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     commands = next_commands(scores.summaries[at], runs, evaluated)
     # The screen holds this list itself: its verdict, which names one of the commands, is calculated once.
-    shown = Screen(scores.scored, references, stops, commands, page, evaluated.asked_modes)
+    shown = Screen(scores.scored, yardsticks, stops, commands, page, evaluated.asked_modes)
     if verdict := shown.verdict:
         comparing = command_line("compare", runs[verdict.first], runs[verdict.second])
         commands.insert(len(commands) if evaluated.stops else 0, comparing)

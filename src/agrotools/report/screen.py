@@ -43,8 +43,8 @@ from agrotools.report.layout import (
 from agrotools.report.settings import SETTINGS, Measure, has_table, settings_for
 from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
-from agrotools.runner.ladder import CEILING, PLANNER, References
 from agrotools.runner.rescore import Rescored
+from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
 from agrotools.scoring.attribution import CAUSES, FAULT, TOOL, Attribution
 from agrotools.scoring.comparisons import paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
@@ -81,13 +81,13 @@ _RECORDED = "The ceiling is from stored tool results; for your tools run --model
 
 @dataclass(frozen=True)
 class Screen:
-    """Everything that the screen shows: scored runs, references, further faults, and next commands.
+    """Everything that the screen shows: scored runs, yardsticks, further faults, and next commands.
 
     ``modes``: modes that the user asked for, of which the headline is one; empty for all.
     """
 
     scored: Sequence[Rescored]
-    references: References = field(default_factory=References)
+    yardsticks: Yardsticks = field(default_factory=Yardsticks)
     faults: Sequence[str] = ()
     commands: Sequence[str] = ()
     page: Path | None = None
@@ -151,7 +151,7 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
     measure = headline(shown.summaries, shown.modes)
     if measure:
-        ladder = rungs(shown.scored, shown.references, measure)
+        ladder = rungs(shown.scored, shown.yardsticks, measure)
         scores = ladder_lines(ladder, measure, width)
         if verdict := shown.verdict:
             scores += _wrapped(_verdict_text(verdict), width, "bold")
@@ -401,7 +401,7 @@ def _ceiling_sentence(
 
 def _without_backend(shown: Screen, mode: Mode) -> str:
     """Return on how many questions a tool of the ceiling had no back-end, in brackets; empty if all had one."""
-    runs = [*shown.references.scored.values(), *shown.scored]
+    runs = [*shown.yardsticks.scored.values(), *shown.scored]
     ceiling = next((each.summary for each in runs if each.summary.model == CEILING), None)
     if ceiling is None or mode not in ceiling.modes:
         return ""
@@ -418,7 +418,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     roles = {rung.role for rung in ladder}
     if "planner" in roles and "model" not in roles:
         yield "planner, a simple copying agent, stands in for your model."
-    models = {*(summary.model for summary in shown.summaries), *shown.references.scored}
+    models = {*(summary.model for summary in shown.summaries), *shown.yardsticks.scored}
     shown_baselines = {f"baseline:{rung.name}" for rung in ladder}
     given = [model for model in (PLANNER, CEILING) if model in models & shown_baselines]
     given += [each.model for each in shown.summaries if each.privileged]
@@ -428,7 +428,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     elif privileged:
         names = f"{', '.join(privileged[:-1])} and {privileged[-1]}"
         yield f"{names} use the benchmark's solutions: yardsticks, not results."
-    if CEILING in shown.references.recorded and all(
+    if CEILING in shown.yardsticks.recorded and all(
         each.model != CEILING for each in shown.summaries
     ):
         yield _RECORDED

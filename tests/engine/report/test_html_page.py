@@ -513,8 +513,8 @@ def test_a_page_is_the_same_whether_its_runs_are_scored_for_it_or_were_scored_be
     run = write_run(tmp_path / "run", records)
     (scored,) = score_runs([run])
     assert scored.tally is not None
-    before = page_of(run, summaries=[scored.summary], tallies=[scored.tally], references={})
-    again = page_of(run, references={})
+    before = page_of(run, summaries=[scored.summary], tallies=[scored.tally], yardsticks={})
+    again = page_of(run, yardsticks={})
     assert before.text == again.text
     lost = {each["sample"]: each["lost"] for each in before.records}
     assert lost["no-0"] == {"tool:calculate": 100.0, "reading": 100.0}, (

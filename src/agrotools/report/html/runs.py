@@ -23,7 +23,6 @@ from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
-from agrotools.runner.ladder import References, references_of, role_of, with_constant
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
@@ -37,6 +36,7 @@ from agrotools.runner.rescore import (
 )
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import StoredScores
+from agrotools.runner.yardsticks import Yardsticks, role_of, with_constant, yardsticks_of
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import differences_between, side_by_side
@@ -234,20 +234,20 @@ def floor_and_ceiling(
         return {}
     run = next((run for run in in_mode if not is_baseline(run.manifest.model)), in_mode[0])
     roles = {role_of(each.summary, mode) for each in in_mode}
-    references = References()
+    yardsticks = Yardsticks()
     if not {"floor", "ceiling"} <= roles:
-        references = _references(run, mode, data_root, progress)
-    scored = with_constant(references, Rescored(run.summary), mode).scored
+        yardsticks = _yardsticks(run, mode, data_root, progress)
+    scored = with_constant(yardsticks, Rescored(run.summary), mode).scored
     return {name: each.summary for name, each in scored.items()}
 
 
-def _references(run: PageRun, mode: Mode, data_root: Path | None, progress: Progress) -> References:
+def _yardsticks(run: PageRun, mode: Mode, data_root: Path | None, progress: Progress) -> Yardsticks:
     """Return the baselines on the samples of a run; none if its benchmark cannot be loaded."""
     with suppress(AgrotoolsError, OSError, IndexError):
         benchmark = _benchmark_of(run, data_root)
         if benchmark.content_hash == run.manifest.benchmark_hash:
-            return references_of(run.folder, benchmark, data_root, progress, mode)
-    return References()
+            return yardsticks_of(run.folder, benchmark, data_root, progress, mode)
+    return Yardsticks()
 
 
 def _benchmark_of(run: PageRun, data_root: Path | None) -> Benchmark:

@@ -131,8 +131,8 @@ class _LivePage:
         if finished and self._whole is None:
             tables = paper_tables(self._paths, [run.summary for run in self.runs])
             self._whole = tables, floor_and_ceiling(self.runs, self._data_root)
-        papers, references = self._whole or ((), {})
-        return f"{self._page.shell(papers, references, live=live)}</body>\n</html>\n".encode()
+        papers, yardsticks = self._whole or ((), {})
+        return f"{self._page.shell(papers, yardsticks, live=live)}</body>\n</html>\n".encode()
 
 
 class Viewer:
