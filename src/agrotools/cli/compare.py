@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from agrotools.cli.output import (
-    FAULTS,
-    command_line,
-    count_text,
-    print_json,
-    stop_message,
-    warn_of_hidden,
-)
+from agrotools.cli.output import command_line, count_text, print_json, stop_message, warn_of_hidden
+from agrotools.core.exit_codes import FAULTS
 
 if TYPE_CHECKING:
     from agrotools.core import Mode

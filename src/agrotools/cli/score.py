@@ -9,8 +9,6 @@ import typer
 
 from agrotools.cli.options import TextOptions
 from agrotools.cli.output import (
-    FAULTS,
-    STOPPED,
     command_line,
     count_text,
     print_json,
@@ -18,6 +16,7 @@ from agrotools.cli.output import (
     terminal_progress,
 )
 from agrotools.cli.reading import answered_options, new_readings, print_readings
+from agrotools.core.exit_codes import FAULTS, STOPPED
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
