@@ -98,12 +98,33 @@ class Screen:
         return [each.summary for each in self.scored]
 
     @cached_property
+    def measure(self) -> Measure | None:
+        """Setting and metric that the runs are judged by; None if they have no score."""
+        return headline(self.summaries, self.modes)
+
+    @cached_property
+    def ladder(self) -> list[Rung]:
+        """Floor, planner, models and ceiling with their scores; empty if the runs have no score."""
+        return rungs(self.scored, self.yardsticks, self.measure) if self.measure else []
+
+    @cached_property
     def verdict(self) -> ModelVerdict | None:
         """What the difference of the two best models shows; None with fewer than two."""
-        measure = headline(self.summaries, self.modes)
-        if measure is None:
+        if self.measure is None:
             return None
-        return model_verdict(self.scored, run_names(self.summaries), measure[0].mode, measure[1])
+        setting, metric = self.measure
+        return model_verdict(self.scored, run_names(self.summaries), setting.mode, metric)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Further faults, then warnings, caveats and odd patterns of the runs, each once."""
+        # Reasons and bounds of invalid records follow as caveats.
+        warnings = [text for text in warning_lines(self.summaries) if INVALID_TEXT not in text]
+        if self.faults:
+            warnings = [text.removesuffix(RESUME) for text in warnings]
+        caveats = caveat_lines(self.summaries)
+        patterns = _patterns(self, values_by_role(self.ladder))
+        return list(dict.fromkeys((*self.faults, *warnings, *caveats, *patterns)))
 
 
 def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measure | None:
@@ -149,9 +170,8 @@ def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
 
 def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
-    measure = headline(shown.summaries, shown.modes)
+    measure, ladder = shown.measure, shown.ladder
     if measure:
-        ladder = rungs(shown.scored, shown.yardsticks, measure)
         scores = ladder_lines(ladder, measure, width)
         if verdict := shown.verdict:
             scores += _wrapped(_verdict_text(verdict), width, "bold")
@@ -160,14 +180,13 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
         if meaning := _wrapped(_meaning(shown, ladder, measure), width):
             scores += [Text(), *meaning]
     else:
-        ladder = []
         scores = [Text(_why_no_headline(shown.summaries))]
     above = [*_title(shown, measure, width), *scores]
     below = _next_steps(shown)
 
     # Faults get what room is left, and one line in any case; other modes get the rest.
     room = LINES - len(above) - len(below)
-    faults = _fault_lines(_all_faults(shown, ladder), width, max(min(room, _MOST_FAULT_LINES), 1))
+    faults = _fault_lines(shown.warnings, width, max(min(room, _MOST_FAULT_LINES), 1))
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     modes = modes[: max(room - len(faults), 0)]
 
@@ -194,17 +213,6 @@ def _next_steps(shown: Screen) -> list[Text]:
     if shown.page is not None:
         lines.append(Text(f"page    {shown.page}"))
     return [Text(), *lines] if lines else []
-
-
-def _all_faults(shown: Screen, ladder: Sequence[Rung]) -> list[str]:
-    """Return given faults, warnings, caveats and odd patterns of the runs, each once."""
-    # Reasons and bounds of invalid records follow as caveats.
-    warnings = [text for text in warning_lines(shown.summaries) if INVALID_TEXT not in text]
-    if shown.faults:
-        warnings = [text.removesuffix(RESUME) for text in warnings]
-    caveats = caveat_lines(shown.summaries)
-    patterns = _patterns(shown, values_by_role(ladder))
-    return list(dict.fromkeys((*shown.faults, *warnings, *caveats, *patterns)))
 
 
 def _fault_lines(faults: Sequence[str], width: int, room: int) -> list[Text]:

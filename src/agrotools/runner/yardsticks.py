@@ -17,7 +17,6 @@ or page of them, take them from there. They are no part of a run's exit code, bu
 
 import io
 import tempfile
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -57,10 +56,19 @@ _SAME = ("scoring", "benchmark_hash", "degrade", "faults", "backends", "tool_dat
 
 @dataclass(frozen=True)
 class Yardsticks:
-    """Scores of baselines on the samples of a run, by name; ``recorded``: names computed from recorded results."""
+    """Scores of baselines on the samples of a run, by name.
+
+    ``recorded``: names computed from recorded results.
+    ``notes``: why a baseline is missing that should be there.
+    """
 
     scored: Mapping[str, Rescored] = field(default_factory=dict[str, Rescored])
     recorded: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        return {name: each.summary for name, each in self.scored.items()}
 
 
 def role_of(summary: Summary, mode: Mode) -> str:
@@ -136,6 +144,7 @@ def yardsticks_of(
     names = _names_to_run(manifest, mode, len(finished), scored, can_refuse=can_refuse)
     if not names:
         return Yardsticks(scored)
+    notes: list[str] = []
     for number, name in enumerate(names):
         progress("floor and ceiling", number, len(names))
         chosen = places
@@ -155,13 +164,14 @@ def yardsticks_of(
             key = _key(manifest, config, [all_ids[at] for at in chosen])
             scored[name] = _run_or_resume_yardstick(run, config, part, key)
         except MissingLibraryError as error:
-            warnings.warn(f"{name} is not shown for comparison: {error}", stacklevel=2)
+            notes.append(f"{name} is not shown for comparison: {error}")
         except UsageError:
             pass
         except (AgrotoolsError, OSError) as error:
-            warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
+            notes.append(f"{name} could not be run to compare with: {error}")
     progress("floor and ceiling", len(names), len(names))
-    return Yardsticks(scored, frozenset(name for name in names if name in scored))
+    recorded = frozenset(name for name in names if name in scored)
+    return Yardsticks(scored, recorded, tuple(notes))
 
 
 def _read_finished_yardsticks(
