@@ -1,27 +1,30 @@
-"""Scores of runs with all that they are shown with: yardsticks, tables of papers, warnings, the page.
+"""Scores and comparisons of runs with all that they are shown with: yardsticks, tables of papers, warnings, the page.
 
 Run folders come in; values go out, which the command prints and :mod:`agrotools.api` returns. Nothing is printed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 from agrotools.core import Mode, Record, Score
 from agrotools.core.files import sha256_of_json
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
+from agrotools.report.comparison import with_reasons
 from agrotools.report.html import ReportResult, build_report, incomparable
 from agrotools.report.html.runs import stored_yardsticks
 from agrotools.report.layout import Part
 from agrotools.report.screen import headline
 from agrotools.report.settings import PaperTables, PaperTally
 from agrotools.report.tables import tables
-from agrotools.runner.rescore import Rescored, score_runs, warnings_of_looks
+from agrotools.runner.rescore import Rescored, compare_runs, score_runs, warnings_of_looks
 from agrotools.runner.store import read_manifest
 from agrotools.runner.yardsticks import Yardsticks, headline_mode, with_constant, yardsticks_of
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
-from agrotools.scoring.summary import Summary
+from agrotools.scoring.summary import RunComparison, Summary
 from agrotools.scoring.validity import Validity, are_silent, check_validity
 
 
@@ -206,10 +209,24 @@ def _page_path(runs: Sequence[Path]) -> Path:
     return folder / f"report-{len(runs)}-runs-{which}.html"
 
 
-def comparison_warnings(runs: Sequence[Path]) -> list[str]:
-    """Return what speaks against a comparison of runs: earlier tests of the same samples, and other differences."""
-    differences = incomparable([read_manifest(run) for run in runs])
-    return [
-        *warnings_of_looks(runs),
-        *(f"the runs differ in more than the model: {difference}" for difference in differences),
+class ComparedRuns(NamedTuple):
+    """Comparisons of all pairs of runs; ``warnings``: what speaks against them, and what else differs."""
+
+    pairs: Sequence[RunComparison]
+    warnings: Sequence[str] = ()
+
+
+def compare_with_reasons(runs: Sequence[Path], flips: int = 2) -> ComparedRuns:
+    """Compare every pair of runs as :func:`agrotools.runner.rescore.compare_runs` does, sample by sample.
+
+    ``flips``: number of samples that went up, and of those that went down, with the reason for the lower score.
+    """
+    compared = compare_runs(runs)
+    pairs = [
+        with_reasons(each, pair, flips)
+        for each, pair in zip(compared, combinations(runs, 2), strict=True)
     ]
+    warnings = warnings_of_looks(runs)
+    for difference in incomparable([read_manifest(run) for run in runs]):
+        warnings.append(f"the runs differ in more than the model: {difference}")
+    return ComparedRuns(pairs, warnings)
