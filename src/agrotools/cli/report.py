@@ -5,7 +5,8 @@ from pathlib import Path
 import typer
 
 from agrotools.cli.options import TextOptions
-from agrotools.cli.output import DONE, NOT_DONE, command_line, count_text, print_json
+from agrotools.cli.output import command_line, count_text, print_json
+from agrotools.core.exit_codes import DONE, NOT_DONE
 
 
 def report(

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 import agrotools as at
 from agrotools.cli.main import app
-from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
+from agrotools.core.exit_codes import UNDECIDED, code_of
 from agrotools.loading import load_benchmark
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions

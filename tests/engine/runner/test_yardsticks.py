@@ -9,12 +9,12 @@ import pytest
 
 import agrotools as at
 from agrotools.report.run_list import list_runs
-from agrotools.runner.ladder import (
+from agrotools.runner.yardsticks import (
     CEILING,
     GUESS,
     PLANNER,
-    REFERENCES_FOLDER,
-    references_of,
+    YARDSTICKS_FOLDER,
+    yardsticks_of,
 )
 
 DRAWN = Path(__file__).parents[2] / "golden" / "benchmarks" / "drawn"
@@ -41,23 +41,23 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     run = at.evaluate(folder, "baseline:echo", **options)
     benchmark = at.load_benchmark(folder)
     told: list[tuple[str, int, int]] = []
-    found = references_of(run.path, benchmark, progress=lambda *each: told.append(each))
+    found = yardsticks_of(run.path, benchmark, progress=lambda *each: told.append(each))
     assert {*found.scored} == {GUESS, CEILING} == {*found.recorded}
     assert told[-1][1:] == (2, 2)
-    kept = run.path.parent / REFERENCES_FOLDER
+    kept = run.path.parent / YARDSTICKS_FOLDER
     assert {path.name for path in run.path.parent.iterdir()} == {run.path.name, kept.name}
     records = {path: path.stat().st_mtime_ns for path in kept.glob("*/records.jsonl")}
     assert len(records) == 2
     other = at.evaluate(folder, "baseline:random", **options)
-    again = references_of(other.path, benchmark)
+    again = yardsticks_of(other.path, benchmark)
     assert fas(again.scored[CEILING].summary) == fas(found.scored[CEILING].summary)
     assert records == {path: path.stat().st_mtime_ns for path in kept.glob("*/records.jsonl")}, (
         "another model on the same samples takes the kept runs"
     )
-    assert not [each for each in list_runs(run.path.parent) if REFERENCES_FOLDER in str(each.path)]
+    assert not [each for each in list_runs(run.path.parent) if YARDSTICKS_FOLDER in str(each.path)]
     oracle = at.evaluate(folder, CEILING, **options)
     planner = at.evaluate(folder, PLANNER, **options)
-    beside = references_of(run.path, benchmark)
+    beside = yardsticks_of(run.path, benchmark)
     assert {*beside.recorded} == {GUESS}
     assert (
         fas(beside.scored[CEILING].summary)
@@ -66,7 +66,7 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     )
     assert fas(beside.scored[PLANNER].summary) == fas(planner.summary)
     larger = at.evaluate(folder, "baseline:echo", mode="end-to-end", progress=io.StringIO())
-    assert {*references_of(larger.path, benchmark).recorded} == {
+    assert {*yardsticks_of(larger.path, benchmark).recorded} == {
         GUESS,
         CEILING,
     }  # the others have fewer samples
@@ -75,13 +75,13 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
 @pytest.mark.process
 def test_where_nothing_may_be_written_the_baselines_are_run_for_this_time(folder: Path):
     run = at.evaluate(folder, "baseline:echo", mode="end-to-end", limit=4, progress=io.StringIO())
-    (run.path.parent / REFERENCES_FOLDER).write_text("in the way")
-    assert {*references_of(run.path, at.load_benchmark(folder)).recorded} == {GUESS, CEILING}
+    (run.path.parent / YARDSTICKS_FOLDER).write_text("in the way")
+    assert {*yardsticks_of(run.path, at.load_benchmark(folder)).recorded} == {GUESS, CEILING}
 
 
 def test_without_tools_there_is_no_ceiling(folder: Path):
     run = at.evaluate(folder, "baseline:echo", mode="no-tool", progress=io.StringIO())
-    found = references_of(run.path, at.load_benchmark(folder))
+    found = yardsticks_of(run.path, at.load_benchmark(folder))
     assert {*found.scored} == {GUESS}
     assert fas(found.scored[GUESS].summary, "no-tool")[1] == fas(run.summary, "no-tool")[1]
 
@@ -91,7 +91,7 @@ def test_the_floor_is_the_score_of_a_run_of_guess(folder: Path):
     """Its charts are drawn: no result is recorded for a chart of the usual values."""
     options = {"mode": "end-to-end", "progress": io.StringIO()}
     run = at.evaluate(folder, "baseline:echo", **options)
-    floor = references_of(run.path, at.load_benchmark(folder)).scored[GUESS].summary
+    floor = yardsticks_of(run.path, at.load_benchmark(folder)).scored[GUESS].summary
     guess = at.evaluate(folder, GUESS, **options).summary
     assert floor.modes["end-to-end"].metrics["plot"] == guess.modes["end-to-end"].metrics["plot"]
     assert fas(floor) == fas(guess)
@@ -118,7 +118,7 @@ def test_the_ceiling_is_of_the_samples_whose_answer_follows_from_the_calls(
     assert known.modes["end-to-end"].n_underivable == len(texts) - derivable
     oracle = at.evaluate(folder, CEILING, **options)
     for run in (oracle.path, at.evaluate(folder, "baseline:echo", **options).path):
-        found = references_of(run, benchmark)
+        found = yardsticks_of(run, benchmark)
         assert {*found.scored} == ({GUESS, CEILING} if derivable else {GUESS})
         if derivable:
             assert fas(found.scored[CEILING].summary)[1] == derivable

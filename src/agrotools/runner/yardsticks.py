@@ -1,4 +1,4 @@
-"""Floor and ceiling of a run: baselines on the same samples, to place the score of a model between them.
+"""Yardsticks of a run: baselines on the same samples, floor and ceiling, to place the score of a model between them.
 
 The floor is ``guess`` or ``constant``, whichever is higher in all. The scores of constants are in the summary of the
 run itself (:mod:`agrotools.scoring.constants`), so that ``constant`` is never run for this.
@@ -17,7 +17,6 @@ or page of them, take them from there. They are no part of a run's exit code, bu
 
 import io
 import tempfile
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -52,15 +51,24 @@ _ROLES = {
 MOST_SAMPLES = 5000
 """Most samples on which floor and ceiling are computed, so that the screen comes within seconds."""
 _SAME = ("scoring", "benchmark_hash", "degrade", "faults", "backends", "tool_data", "toolset_hash")
-"""Fields of the manifest in which a run of a baseline must agree with the run that it is a reference for."""
+"""Fields of the manifest in which a run of a baseline must agree with the run that it is a yardstick for."""
 
 
 @dataclass(frozen=True)
-class References:
-    """Scores of baselines on the samples of a run, by name; ``recorded``: names computed from recorded results."""
+class Yardsticks:
+    """Scores of baselines on the samples of a run, by name.
+
+    ``recorded``: names computed from recorded results.
+    ``notes``: why a baseline is missing that should be there.
+    """
 
     scored: Mapping[str, Rescored] = field(default_factory=dict[str, Rescored])
     recorded: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def summaries(self) -> dict[str, Summary]:
+        return {name: each.summary for name, each in self.scored.items()}
 
 
 def role_of(summary: Summary, mode: Mode) -> str:
@@ -86,11 +94,11 @@ def _fas(summary: Summary, mode: Mode) -> float:
     return metric.overall.value if metric else 0.0
 
 
-def with_constant(references: References, run: Rescored, mode: Mode) -> References:
-    """Return references with the scores of constants on the samples of a run, if these are its floor."""
+def with_constant(yardsticks: Yardsticks, run: Rescored, mode: Mode) -> Yardsticks:
+    """Return yardsticks with the scores of constants on the samples of a run, if these are its floor."""
     part = run.summary.modes.get(mode)
     if part is None or part.floor != CONSTANT_METRIC:
-        return references
+        return yardsticks
     metrics = {FAS: part.metrics[CONSTANT_METRIC]}
     summary = Summary(
         model=CONSTANT,
@@ -101,8 +109,8 @@ def with_constant(references: References, run: Rescored, mode: Mode) -> Referenc
         modes={mode: part.model_copy(update={"metrics": metrics, "lost": None})},
     )
     constant = Rescored(summary, tally=run.tally.of_constants() if run.tally else None)
-    others = {name: each for name, each in references.scored.items() if name != GUESS}
-    return replace(references, scored={**others, CONSTANT: constant})
+    others = {name: each for name, each in yardsticks.scored.items() if name != GUESS}
+    return replace(yardsticks, scored={**others, CONSTANT: constant})
 
 
 def headline_mode(modes: tuple[Mode, ...]) -> Mode:
@@ -110,13 +118,13 @@ def headline_mode(modes: tuple[Mode, ...]) -> Mode:
     return next(mode for mode in ("end-to-end", *MODES) if mode in modes)
 
 
-def references_of(
+def yardsticks_of(
     run: Path,
     benchmark: Benchmark,
     data_root: Path | None = None,
     progress: Progress = no_progress,
     mode: Mode | None = None,
-) -> References:
+) -> Yardsticks:
     """Return floor, planner and ceiling of the samples that ``run`` has finished in ``mode`` (its headline mode).
 
     A baseline without a run of its own is left out on degraded files, on more than :data:`MOST_SAMPLES` samples, and
@@ -129,13 +137,14 @@ def references_of(
     mode = mode or headline_mode(manifest.modes)
     index = record_index(run)
     finished = {*index.finished_ids(mode)}
-    scored = _read_finished_references(run, manifest, mode, index)
+    scored = _read_finished_yardsticks(run, manifest, mode, index)
     all_ids = facts_of(benchmark.samples).ids
     places = [at for at, sample_id in enumerate(all_ids) if sample_id in finished]
     can_refuse = any(not benchmark.samples[at].answerable for at in places)
     names = _names_to_run(manifest, mode, len(finished), scored, can_refuse=can_refuse)
     if not names:
-        return References(scored)
+        return Yardsticks(scored)
+    notes: list[str] = []
     for number, name in enumerate(names):
         progress("floor and ceiling", number, len(names))
         chosen = places
@@ -153,18 +162,19 @@ def references_of(
         )
         try:
             key = _key(manifest, config, [all_ids[at] for at in chosen])
-            scored[name] = _run_or_resume_reference(run, config, part, key)
+            scored[name] = _run_or_resume_yardstick(run, config, part, key)
         except MissingLibraryError as error:
-            warnings.warn(f"{name} is not shown for comparison: {error}", stacklevel=2)
+            notes.append(f"{name} is not shown for comparison: {error}")
         except UsageError:
             pass
         except (AgrotoolsError, OSError) as error:
-            warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
+            notes.append(f"{name} could not be run to compare with: {error}")
     progress("floor and ceiling", len(names), len(names))
-    return References(scored, frozenset(name for name in names if name in scored))
+    recorded = frozenset(name for name in names if name in scored)
+    return Yardsticks(scored, recorded, tuple(notes))
 
 
-def _read_finished_references(
+def _read_finished_yardsticks(
     run: Path, manifest: Manifest, mode: Mode, index: RecordIndex
 ) -> dict[str, Rescored]:
     """Return the scores of the baselines that have a finished run of their own beside ``run``, by name."""
@@ -208,12 +218,12 @@ def _recorded_backends(name: str, benchmark: Benchmark, mode: Mode) -> dict[str,
     return dict.fromkeys(tools, RECORDED)
 
 
-REFERENCES_FOLDER = ".references"
+YARDSTICKS_FOLDER = ".references"
 """Folder beside runs with the baselines that were run to compare with; it does not count among the runs."""
 
 
 def _key(manifest: Manifest, config: EvalConfig, ids: Sequence[str]) -> str:
-    """Return what a reference run depends on, as a short hash: a run with the same key has the same scores."""
+    """Return what the run of a yardstick depends on, as a short hash: a run with the same key has the same scores."""
     content = [
         manifest.agrotools,
         manifest.scoring,
@@ -226,7 +236,7 @@ def _key(manifest: Manifest, config: EvalConfig, ids: Sequence[str]) -> str:
     return sha256_of_json(content)[:12]
 
 
-def _run_or_resume_reference(
+def _run_or_resume_yardstick(
     run: Path, config: EvalConfig, benchmark: Benchmark, key: str
 ) -> Rescored:
     """Return the scores of a baseline, which is run unless its run is kept beside ``run``.
@@ -235,16 +245,16 @@ def _run_or_resume_reference(
     folder.
     """
     role = config.model.name.removeprefix("baseline:")
-    kept = run.absolute().parent / REFERENCES_FOLDER / f"{benchmark.name}-{role}-{key}"
+    kept = run.absolute().parent / YARDSTICKS_FOLDER / f"{benchmark.name}-{role}-{key}"
     try:
         kept.parent.mkdir(exist_ok=True)
-        return _run_reference(config, benchmark, kept)
+        return _run_yardstick(config, benchmark, kept)
     except (OSError, RunStoreError):
         with tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
-            return _run_reference(config, benchmark, Path(folder) / "run")
+            return _run_yardstick(config, benchmark, Path(folder) / "run")
 
 
-def _run_reference(config: EvalConfig, benchmark: Benchmark, folder: Path) -> Rescored:
+def _run_yardstick(config: EvalConfig, benchmark: Benchmark, folder: Path) -> Rescored:
     """Run what is missing of a baseline in ``folder``, and score it."""
     evaluate(config.with_options(out=folder), io.StringIO(), benchmark=benchmark)
     return score_runs([folder])[0]
