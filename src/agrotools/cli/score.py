@@ -175,12 +175,16 @@ def make_run(
 
     settings = benchmark_options(options)
     of_files = new_readings(yes=yes)
+    # Answers are scored from records alone, so no picture is drawn here; the page draws those that it shows.
+    loading = Loading(
+        data, settings, progress=terminal_progress(), files_later=True, readings=of_files
+    )
     try:
-        loaded = load_as(benchmark, Loading(data, settings, readings=of_files))
+        loaded = load_as(benchmark, loading)
     except UndecidedError:
         # The proposed readings are good enough to find the questions on the predictions, too; nothing is scored.
         readings.questions += of_files.questions
-        loaded = load_as(benchmark, Loading(data, settings, readings=Readings(accept=True)))
+        loaded = load_as(benchmark, loading._replace(readings=Readings(accept=True)))
     settings |= answered_options(of_files)
     run, counts = import_predictions(
         file.expanduser(),

@@ -10,8 +10,11 @@ from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
 from agrotools.loading import load_benchmark
+from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
+from support.caches import separate_cache
+from support.command import run_command
 from support.sums_benchmark import write_sums
 from support.text_benchmark import write_text_benchmark
 
@@ -56,6 +59,19 @@ def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_
     write_lines(file, [{"id": "q0", "prediction": "value: 1"}])
     with pytest.raises(RunStoreError, match="another configuration: content of the model"):
         imported(file, benchmark)
+
+
+def test_answers_to_drawn_questions_are_scored_without_their_pictures(tmp_path, monkeypatch):
+    cache = separate_cache(monkeypatch, tmp_path / "cache")
+    quick = load_as("embedded", Loading(files_later=True)).header.quick
+    file = write_lines(
+        tmp_path / "p.jsonl", [{"id": each, "prediction": "value: 1"} for each in quick]
+    )
+    scored = run_command(
+        *("score", "--benchmark", "embedded", "--predictions", file, "--out", tmp_path / "run")
+    )
+    assert f"p.jsonl: {len(quick)} rows" in scored.stdout
+    assert not (cache / "benchmarks").exists()
 
 
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
