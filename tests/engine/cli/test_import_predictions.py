@@ -11,6 +11,7 @@ from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
 from agrotools.loading import load_benchmark
 from agrotools.loading.benchmarks import Loading, load_as
+from agrotools.report.html import build_report
 from agrotools.runner.prediction_columns import ColumnAnswers
 from agrotools.runner.predictions import import_predictions
 from support.caches import separate_cache
@@ -72,6 +73,20 @@ def test_answers_to_drawn_questions_are_scored_without_their_pictures(tmp_path, 
     )
     assert f"p.jsonl: {len(quick)} rows" in scored.stdout
     assert not (cache / "benchmarks").exists()
+
+
+@pytest.mark.process
+def test_the_page_of_imported_answers_draws_what_it_shows(tmp_path, monkeypatch):
+    separate_cache(monkeypatch, tmp_path / "cache")
+    embedded = load_as("embedded", Loading(files_later=True))
+    # Drawing a scene of leaves takes the least time.
+    leaf = next(each for each in embedded.samples if each.id.startswith("leaf_lesions"))
+    row = {"id": leaf.id, "messages": [{"role": "assistant", "content": "value: 1"}]}
+    file = write_lines(tmp_path / "p.jsonl", [row])
+    run, _counts = import_predictions(file, embedded, "embedded", out=tmp_path / "run")
+    page = build_report([run], tmp_path / "page.html", references={}, allow_invalid=True)
+    assert page.pictures
+    assert not page.missing_pictures
 
 
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
