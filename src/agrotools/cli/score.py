@@ -21,9 +21,9 @@ from agrotools.cli.reading import answered_options, new_readings, print_readings
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
+    from agrotools.foreign.prediction_columns import ColumnAnswers
+    from agrotools.foreign.prediction_rows import RowCounts
     from agrotools.runner.config import JudgeConfig
-    from agrotools.runner.prediction_columns import ColumnAnswers
-    from agrotools.runner.prediction_rows import RowCounts
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -58,7 +58,7 @@ def score(
     from agrotools.cli.results import ask_judges, exit_code, present
     from agrotools.cli.results import score as score_runs
     from agrotools.core import UsageError
-    from agrotools.runner.asked_again import write_messages
+    from agrotools.foreign.asked_again import write_messages
     from agrotools.runner.config_file import ConfigFile, read_judges
     from agrotools.runner.rescore import check_distinct
 
@@ -140,7 +140,7 @@ def _refuse_with_format(
 def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "ColumnAnswers":
     """Return the answers to questions on a file of predictions that the options give."""
     from agrotools.core import UsageError
-    from agrotools.runner.prediction_columns import ColumnAnswers
+    from agrotools.foreign.prediction_columns import ColumnAnswers
 
     values: dict[str, str] = {}
     for each in only:
@@ -168,10 +168,10 @@ def make_run(
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.core import UndecidedError
     from agrotools.core.readings import Readings
+    from agrotools.foreign.asked_again import NO_REPLIES, read_replies
+    from agrotools.foreign.predictions import import_predictions
     from agrotools.loading.benchmarks import Loading, load_as
-    from agrotools.runner.asked_again import NO_REPLIES, read_replies
     from agrotools.runner.config_file import benchmark_options
-    from agrotools.runner.predictions import import_predictions
 
     settings = benchmark_options(options)
     of_files = new_readings(yes=yes)

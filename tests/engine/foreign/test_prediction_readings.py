@@ -13,11 +13,11 @@ from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import RunStoreError, UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.prediction_names import column_kind, snake_case
+from agrotools.foreign.predictions import import_predictions
+from agrotools.foreign.reply_objects import NoReply, replies_in, stored_replies
 from agrotools.loading import load_benchmark
-from agrotools.runner.prediction_columns import ColumnAnswers
-from agrotools.runner.prediction_names import column_kind, snake_case
-from agrotools.runner.predictions import import_predictions
-from agrotools.runner.reply_objects import NoReply, replies_in, stored_replies
 from support.sums_benchmark import write_sums
 
 COUNT = 10

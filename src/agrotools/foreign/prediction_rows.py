@@ -8,24 +8,22 @@ from agrotools.core import Mode, UsageError
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
-from agrotools.loading import Benchmark
-from agrotools.loading.values import number_in
-from agrotools.runner.prediction_answers import (
+from agrotools.foreign.prediction_answers import (
     GivenAnswer,
     PredictionColumn,
     RowAnswers,
     stated_mode,
 )
-from agrotools.runner.prediction_columns import (
+from agrotools.foreign.prediction_columns import (
     Choosing,
     TakenColumns,
     read_columns,
     take_columns,
 )
-from agrotools.runner.prediction_commas import with_decimal_points
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import MODE, STATED_MODES, column_kind, snake_case
-from agrotools.runner.prediction_photos import (
+from agrotools.foreign.prediction_commas import with_decimal_points
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import MODE, STATED_MODES, column_kind, snake_case
+from agrotools.foreign.prediction_photos import (
     ASKS,
     choose_asked,
     chosen_samples,
@@ -33,18 +31,20 @@ from agrotools.runner.prediction_photos import (
     samples_by_photo,
     with_own_column,
 )
-from agrotools.runner.prediction_samples import (
+from agrotools.foreign.prediction_samples import (
     MatchedRow,
     RowSamples,
     name_of_row,
     plain_text,
 )
-from agrotools.runner.prediction_values import with_plain_values
-from agrotools.runner.records import Key
-from agrotools.runner.reply_objects import (
+from agrotools.foreign.prediction_values import with_plain_values
+from agrotools.foreign.reply_objects import (
     fields_of,
 )
-from agrotools.runner.transcripts import MODES_OF_KEYS
+from agrotools.foreign.transcripts import MODES_OF_KEYS
+from agrotools.loading import Benchmark
+from agrotools.loading.values import number_in
+from agrotools.runner.records import Key
 from agrotools.text.json_kinds import is_list
 from agrotools.text.labels import item_names
 

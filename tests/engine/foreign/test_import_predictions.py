@@ -9,11 +9,11 @@ import agrotools as at
 from agrotools.cli.main import app
 from agrotools.cli.output import UNDECIDED, code_of
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
+from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.report.html import build_report
-from agrotools.runner.prediction_columns import ColumnAnswers
-from agrotools.runner.predictions import import_predictions
 from support.caches import separate_cache
 from support.command import run_command
 from support.sums_benchmark import write_sums

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
+from agrotools.foreign.inspect_logs import SUFFIX
+from agrotools.foreign.prediction_names import IDS, column_kind, snake_case
+from agrotools.foreign.reply_objects import fields_of
 from agrotools.loading.values import SUFFIXES, TABLES, read_rows
-from agrotools.runner.inspect_logs import SUFFIX
-from agrotools.runner.prediction_names import IDS, column_kind, snake_case
-from agrotools.runner.reply_objects import fields_of
 from agrotools.text.json_kinds import is_list, is_object, is_text
 from agrotools.text.labels import name_key
 from agrotools.text.tables import SheetTable, open_table, sheets_of
@@ -63,7 +63,7 @@ def read_prediction_rows(
 
     Args:
         file: the file.
-        content: what :func:`agrotools.runner.inspect_logs.read_content` returned of it.
+        content: what :func:`agrotools.foreign.inspect_logs.read_content` returned of it.
         ids: ids of the samples, and names of their photos.
         items: names of the values that samples ask for.
         column: column that the user names; a form may drop another one.

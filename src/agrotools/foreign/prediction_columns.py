@@ -19,8 +19,8 @@ from agrotools.core import (
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.slot import asked_slots
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import (
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import (
     ANSWER,
     IDS,
     PREDICTIONS,
@@ -28,9 +28,9 @@ from agrotools.runner.prediction_names import (
     column_kind,
     snake_case,
 )
-from agrotools.runner.prediction_samples import MatchedRow
-from agrotools.runner.reply_objects import fields_of, is_reply_object, replies_in, stored_replies
-from agrotools.runner.transcripts import MODES_OF_KEYS, in_form
+from agrotools.foreign.prediction_samples import MatchedRow
+from agrotools.foreign.reply_objects import fields_of, is_reply_object, replies_in, stored_replies
+from agrotools.foreign.transcripts import MODES_OF_KEYS, in_form
 from agrotools.text.answer_reader import is_complete, read_answer
 from agrotools.text.json_kinds import is_list, is_object
 from agrotools.text.labels import label_key, name_key

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agrotools.core import Sample, UsageError
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import IDS, QUESTIONS, column_kind
+from agrotools.foreign.reply_objects import fields_of
 from agrotools.loading import Benchmark
 from agrotools.loading.photos import photos_of
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import IDS, QUESTIONS, column_kind
-from agrotools.runner.reply_objects import fields_of
 from agrotools.text.json_kinds import is_list, is_object
 
 _SHORTEST_QUERY = 20

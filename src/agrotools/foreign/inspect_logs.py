@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from agrotools.core import Record, UsageError, imported
 from agrotools.core.files import sha256_of_file
 from agrotools.core.libraries import is_installed
+from agrotools.foreign.reply_objects import fields_of
 from agrotools.loading import Benchmark
 from agrotools.loading.values import read_json
 from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.records import Key
-from agrotools.runner.reply_objects import fields_of
 from agrotools.runner.store import RunStore
 from agrotools.text.json_kinds import is_list
 

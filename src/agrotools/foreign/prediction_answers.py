@@ -6,19 +6,19 @@ from typing import Any, cast
 from agrotools.agents.parsing import spoken_answer
 from agrotools.core import Mode, Sample, UsageError
 from agrotools.core.form_item import asked_items
-from agrotools.models.refusals import failed_request
-from agrotools.runner.prediction_columns import TakenColumns
-from agrotools.runner.prediction_forms import Row
-from agrotools.runner.prediction_names import MODE, snake_case
-from agrotools.runner.prediction_samples import MatchedRow, plain_text
-from agrotools.runner.reply_objects import (
+from agrotools.foreign.prediction_columns import TakenColumns
+from agrotools.foreign.prediction_forms import Row
+from agrotools.foreign.prediction_names import MODE, snake_case
+from agrotools.foreign.prediction_samples import MatchedRow, plain_text
+from agrotools.foreign.reply_objects import (
     NoReply,
     error_text,
     fields_of,
     replies_in,
     stored_replies,
 )
-from agrotools.runner.transcripts import MODES_OF_KEYS
+from agrotools.foreign.transcripts import MODES_OF_KEYS
+from agrotools.models.refusals import failed_request
 from agrotools.text.json_kinds import is_list, is_object
 from agrotools.text.labels import item_names, name_key
 from agrotools.text.loose_json import parsed

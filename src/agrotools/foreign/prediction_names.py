@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from agrotools.runner.transcripts import MODES_OF_KEYS
+from agrotools.foreign.transcripts import MODES_OF_KEYS
 
 ColumnKind = Literal[
     "prediction",

@@ -9,10 +9,10 @@ import pytest
 import agrotools as at
 from agrotools.core import UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from agrotools.loading.photos import samples_of_photos
-from agrotools.runner.prediction_columns import ColumnAnswers
-from agrotools.runner.predictions import import_predictions
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.slots import answer_of, score_slot

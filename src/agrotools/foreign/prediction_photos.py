@@ -10,20 +10,20 @@ from agrotools.core import Sample, UsageError
 from agrotools.core.form_item import FormItem, asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
-from agrotools.loading import Benchmark
-from agrotools.loading.photos import asks_by_sample, photos_of
-from agrotools.loading.values import number_in
-from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import (
+from agrotools.foreign.prediction_columns import Choosing, ColumnAnswers
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import (
     IDS,
     PREDICTED,
     PREDICTIONS,
     column_kind,
     snake_case,
 )
-from agrotools.runner.prediction_samples import plain_text
-from agrotools.runner.reply_objects import fields_of
+from agrotools.foreign.prediction_samples import plain_text
+from agrotools.foreign.reply_objects import fields_of
+from agrotools.loading import Benchmark
+from agrotools.loading.photos import asks_by_sample, photos_of
+from agrotools.loading.values import number_in
 from agrotools.text.answer_reader import is_complete
 from agrotools.text.labels import item_names, name_key
 from agrotools.text.normalise import normalise
