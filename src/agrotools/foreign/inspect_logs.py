@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from agrotools.core import Record, UsageError, imported
 from agrotools.core.files import sha256_of_file
 from agrotools.core.libraries import is_installed
-from agrotools.foreign.reply_objects import fields_of
 from agrotools.loading import Benchmark
 from agrotools.loading.values import read_json
 from agrotools.runner.build import default_folder
@@ -21,7 +20,7 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.records import Key
 from agrotools.runner.store import RunStore
-from agrotools.text.json_kinds import is_list
+from agrotools.text.json_kinds import fields_of, is_list
 
 RECORD = "agrotools_record"
 """Key of the record in the metadata of a score."""

@@ -1,7 +1,7 @@
 """Columns of a file of predictions: the one that is scored, and those that must not be taken, such as the reference."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isclose
 from typing import Any, NamedTuple, cast
 
@@ -16,35 +16,29 @@ from agrotools.core import (
     ToleranceSlot,
     UsageError,
 )
-from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.slot import asked_slots
 from agrotools.foreign.prediction_forms import PredictionRows, Row
 from agrotools.foreign.prediction_names import (
-    ANSWER,
+    FORM_HINT,
     IDS,
-    PREDICTIONS,
-    ColumnKind,
-    column_kind,
+    MODE,
+    PREDICTION,
+    READ_BESIDE,
+    is_filled,
     snake_case,
 )
 from agrotools.foreign.prediction_samples import MatchedRow
-from agrotools.foreign.reply_objects import fields_of, is_reply_object, replies_in, stored_replies
-from agrotools.foreign.transcripts import MODES_OF_KEYS, in_form
-from agrotools.text.answer_reader import is_complete, read_answer
-from agrotools.text.json_kinds import is_list, is_object
+from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.text.labels import label_key, name_key
 
 FEW_ROWS = 5
 """Rows from which on a column that is right in all of them, to the last digit, is taken for the reference. Fewer right
-answers are no sign, unless the file has another column of text."""
+answers are no sign."""
 NUMBER_CELL = re.compile(r"(?P<number>[-+]?\d[\d.,]*)(?P<rest>\s*[^\d.,\s]\D{0,20})?")
 """Cell that holds one number, and perhaps its unit."""
-_RESERVED = frozenset((*IDS, *PREDICTIONS, ANSWER))
+_RESERVED = frozenset((*IDS, PREDICTION))
 """Names of columns that mean no value of an answer, also if one has this name."""
-_READ_BESIDE = ("error", "usage")
-"""Columns that are read beside a prediction or a transcript."""
-_LETTERS = re.compile(r"[^\W\d_]{2}")
 _SHOWN = 40
 """Characters of a cell that a question shows."""
 
@@ -114,13 +108,12 @@ def with_cell(row: Row, column: ReadColumn, text: str) -> Row:
 class TakenColumns(NamedTuple):
     """Columns that are scored: ``whole`` has whole predictions, each of ``items`` one value of an answer.
 
-    Both are empty if all rows are transcripts. ``over_transcripts``: a row with a transcript is read as its prediction.
-    ``others``: columns that nothing reads, unless they tell rows of a sample apart.
+    Both are empty if all rows are transcripts. ``others``: columns that nothing reads, unless they tell rows of a
+    sample apart.
     """
 
     whole: str = ""
     items: tuple[str, ...] = ()
-    over_transcripts: bool = False
     others: tuple[str, ...] = ()
 
 
@@ -167,302 +160,94 @@ def take_columns(
     file: str,
     choosing: Choosing,
 ) -> TakenColumns:
-    """Return the columns that are scored, and say which they are and which are left.
+    """Return the columns that are scored, and say which they are.
 
     Args:
         table: the rows.
         matches: the rows that belong to a sample.
         items: names of the values that samples ask for.
         file: name of the file.
-        choosing: asks which of several columns holds the predictions.
+        choosing: asks whether predictions or transcripts are scored where rows have both.
 
     Raises:
         UsageError: there is no column of predictions, none of the name that the user gave, or it is the reference.
     """
-    columns = _Columns(table, matches, items)
-    taken = _named_by_user(columns, file, choosing) if choosing.chosen.column else None
-    if taken is None and table.column:
+    filled = _filled(table.names, table.rows)
+    named = [name for name in filled if name_key(name) in items and name not in _RESERVED]
+    transcripts = [name for name in MODES_OF_KEYS if name in filled]
+    others = [row for row in table.rows if not _filled(transcripts, [row])]
+    if choosing.chosen.column:
+        taken = _named_by_user(table, named, file, choosing)
+    elif table.column:
         taken = TakenColumns(table.column)
-    if taken is None:
-        taken = _found(columns, file, choosing)
-    _say(columns, taken, choosing.readings)
-    read = (taken.whole, *taken.items)
-    return taken._replace(others=tuple(name for name in columns.unused if name not in read))
-
-
-class _Columns:
-    """Columns of a file by what they may hold.
-
-    ``items`` are named by a value, the other lists by the kinds of their names. ``nameless``: columns whose names do
-    not tell what they hold; ``unknown``: those of them that may hold predictions; ``unused``: columns that
-    nothing reads unless they hold the predictions.
-    """
-
-    def __init__(
-        self, table: PredictionRows, matches: Sequence[MatchedRow], items: Collection[str]
-    ) -> None:
-        self.table = table
-        self.rows = table.rows
-        self.matches = matches
-        filled = [
-            name for name in table.names if any(_is_filled(row.get(name)) for row in self.rows)
-        ]
-        self.items = [name for name in filled if name_key(name) in items and name not in _RESERVED]
-        kinds: dict[str, ColumnKind] = {
-            name: column_kind(plain) for name, plain in table.names.items()
-        }
-        self.kinds = {name: kinds[name] for name in filled if name not in self.items}
-        self.answers = self._of_kind("answer")
-        self.references = self._of_kind("reference")
-        self.transcripts = self._of_kind("transcript")
-        self.predictions = self._of_kind("prediction") or self._with_replies()
-        if not self.predictions and not self.transcripts:
-            # An empty column of predictions: all requests failed, and what is filled may be the reference.
-            empty = [name for name, kind in kinds.items() if kind == "prediction"]
-            self.predictions = empty[:1]
-        self.predictions.sort(key=_precedence)
-        matched_by = {match.by for match in matches}
-        self.nameless = [name for name in self._of_kind("") if name not in matched_by]
-        facts = self._of_kind("fact")
-        self.unused = [
-            name
-            for name in (*self.nameless, *facts)
-            if name not in matched_by and name not in _READ_BESIDE
-        ]
-        self.unknown = [name for name in self.nameless if self._may_be_predictions(name)]
-        named = (self.predictions, self.answers, self.items, self.transcripts)
-        if (
-            not any(named) and not self.unknown
-        ):  # columns that are named by a system: model_a, model_b
-            settings = self._of_kind("setting")
-            self.unknown = [name for name in settings if self.reads_as_answer(name)]
-
-    def _may_be_predictions(self, name: str) -> bool:
-        return self._has_text(name) and not self._describes_sample(name)
-
-    def _of_kind(self, kind: ColumnKind) -> list[str]:
-        return [name for name, each in self.kinds.items() if each == kind]
-
-    def _with_replies(self) -> list[str]:
-        may_hold = [*self._of_kind(""), *self._of_kind("fact")]
-        return [name for name in may_hold if self._holds_replies(name)]
-
-    def _has_text(self, name: str) -> bool:
-        values = (row.get(name) for row in self.rows)
-        return any(is_text_cell(value) or is_object(value) or is_list(value) for value in values)
-
-    def _describes_sample(self, name: str) -> bool:
-        """Return True for the id or the question of each sample, under any name."""
-        pairs = [
-            (" ".join(str(match.row[name]).split()), match.sample)
-            for match in self.matches
-            if _is_filled(match.row.get(name))
-        ]
-        return bool(pairs) and all(
-            text in (sample.id, " ".join(sample.query.split())) for text, sample in pairs
+    elif table.own:
+        _check_no_reference(matches, [table.own], table.own, file)
+        taken = TakenColumns(table.own)
+    elif PREDICTION in table.names:
+        taken = _predictions_or_transcripts(table, transcripts, choosing)
+    elif _filled(named, others):
+        _check_no_reference(matches, named, "", file)
+        taken = TakenColumns(items=tuple(named))
+    elif transcripts:
+        taken = TakenColumns()
+    else:
+        listed = ", ".join(table.names)
+        raise UsageError(
+            f"{file} has no column {PREDICTION}, and none that is named by a value that is asked for; it has {listed}",
+            hint=f"name the column of the predictions with --column NAME; or write {FORM_HINT}",
         )
-
-    def _holds_replies(self, name: str) -> bool:
-        return any(
-            is_reply_object(value) or (isinstance(value, str) and stored_replies(value) is not None)
-            for row in self.rows
-            if (value := row.get(name)) is not None
-        )
-
-    def equals_gold(self, name: str, *, in_form: bool = True) -> bool:
-        """Return True if a column of whole predictions is the right answer in (nearly) every row.
-
-        ``in_form``: also as lines of the form, as only some references are written.
-        """
-        read = read_columns(self.matches, [name], name)
-        return bool(read) and all(equals_gold(column, in_form=in_form) for column in read)
-
-    def reads_as_answer(self, name: str) -> bool:
-        """Return True if a value of a column can be read as an answer to the question of its row."""
-        for match in self.matches:
-            value = match.row.get(name)
-            if not _is_filled(value):
-                continue
-            if not isinstance(value, str):
-                return True
-            text = in_form(match.sample, spoken_answer(value))
-            items = asked_items(match.sample.answer)
-            if is_complete(text, items) or any(item.free_text for item in items):
-                return True
-        return False
-
-    def gives(self, name: str) -> str:
-        """Return the first value of a column, to tell it from others."""
-        first = next((value for row in self.rows if _is_filled(value := row.get(name))), "")
-        text = " ".join(str(first).split())
-        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    scored = [taken.whole] if taken.whole else [*taken.items]
+    without = [row for row in table.rows if not taken.whole or row.get(taken.whole) is None]
+    scored += _filled(transcripts, without)
+    choosing.readings.take(f"column{'s' if len(scored) > 1 else ''} {', '.join(scored)}")
+    for each in table.left:
+        choosing.readings.leave(each)
+    read = {*scored, *IDS, *READ_BESIDE, MODE, *(match.by for match in matches)}
+    return taken._replace(others=tuple(name for name in filled if name not in read))
 
 
-def _precedence(name: str) -> int:
-    """Return the place of a column of predictions among several: its name among the usual ones, or behind them."""
-    return PREDICTIONS.index(name) if name in PREDICTIONS else len(PREDICTIONS)
+def _filled(names: Iterable[str], rows: Sequence[Row]) -> list[str]:
+    """Return the columns that hold something in one of the rows."""
+    return [name for name in names if any(is_filled(row.get(name)) for row in rows)]
 
 
-def _is_filled(value: Any) -> bool:
-    return value is not None and value == value and str(value).strip() != ""
-
-
-def _named_by_user(columns: _Columns, file: str, choosing: Choosing) -> TakenColumns:
+def _named_by_user(
+    table: PredictionRows, named: Sequence[str], file: str, choosing: Choosing
+) -> TakenColumns:
     given = choosing.chosen.column
     found = [
         name
-        for name in columns.table.names
-        if name == given.strip().lower() or columns.table.names[name] == snake_case(given)
+        for name, plain in table.names.items()
+        if name == given.strip().lower() or plain == snake_case(given)
     ]
     if not found:
         raise UsageError(
-            f"{file} has no column {given}", hint=f"its columns: {', '.join(columns.table.names)}"
+            f"{file} has no column {given}", hint=f"its columns: {', '.join(table.names)}"
         )
     choosing.decided["--column"] = found[0]
     if found[0] in MODES_OF_KEYS:
         return TakenColumns()
-    if found[0] in columns.items and not columns.table.column:
-        return TakenColumns(items=tuple(columns.items))
-    return TakenColumns(found[0], over_transcripts=True)
+    if found[0] in named and not table.column:
+        return TakenColumns(items=tuple(named))
+    return TakenColumns(found[0])
 
 
-def _found(columns: _Columns, file: str, choosing: Choosing) -> TakenColumns:
-    """Return the columns that names and values tell, or that the user chooses."""
-    if own := columns.table.own:
-        if columns.kinds.get(own) != "prediction" and _is_surely_gold(columns, own):
-            raise _is_reference(columns, own, file)
-        return TakenColumns(own)
-    named = _distinct(columns, columns.predictions)
-    if named:
-        return _of_named(columns, named, choosing)
-    if columns.items:
-        _check_items(columns, file)
-        return TakenColumns(items=tuple(columns.items))
-    if columns.answers or columns.unknown:
-        if columns.transcripts:
-            return TakenColumns()
-        return TakenColumns(_of_unsure(columns, file, choosing))
-    if columns.transcripts:
-        return TakenColumns()
-    listed = ", ".join(columns.table.names)
-    raise UsageError(
-        f"{file} has no column of predictions; it has {listed}",
-        hint=f"name it with --column NAME, or call it {', '.join(PREDICTIONS)} or {ANSWER}",
-    )
+def _predictions_or_transcripts(
+    table: PredictionRows, transcripts: Sequence[str], choosing: Choosing
+) -> TakenColumns:
+    """Return the column of predictions; where a row has a transcript, too, the user chooses."""
+    both = _filled(transcripts, [row for row in table.rows if is_filled(row.get(PREDICTION))])
+    choices = [Choice(name, _first_value(table, name)) for name in (PREDICTION, *both)]
+    question = ReadingQuestion("Which column is scored?", "--column", tuple(choices))
+    chosen = choosing.choose(question)
+    return TakenColumns() if chosen in both else TakenColumns(PREDICTION)
 
 
-def _of_named(columns: _Columns, named: Sequence[str], choosing: Choosing) -> TakenColumns:
-    """Return the column of predictions if names tell which columns hold some; of several the user chooses."""
-    sure = [name for name in named if not _is_surely_gold(columns, name)]
-    named = sorted(sure or named, key=columns.equals_gold)  # the reference is never proposed
-    both = _spoken_transcripts(columns, named[0])
-    choices = [Choice(name, columns.gives(name)) for name in named]
-    choices += [Choice(name, "conversations with calls of tools") for name in both]
-    question = ReadingQuestion("Which column holds the predictions?", "--column", tuple(choices))
-    value = choosing.choose(question)
-    return TakenColumns() if value in both else TakenColumns(value, over_transcripts=True)
-
-
-def _is_surely_gold(columns: _Columns, name: str) -> bool:
-    return len(columns.rows) >= FEW_ROWS and columns.equals_gold(name, in_form=False)
-
-
-def _spoken_transcripts(columns: _Columns, column: str) -> list[str]:
-    """Return the columns of transcripts that say something else than the predictions of the same rows."""
-    return [
-        name
-        for name in columns.transcripts
-        if any(_says_more(row.get(name), row[column]) for row in columns.rows if row.get(column))
-    ]
-
-
-def _says_more(messages: Any, prediction: Any) -> bool:
-    """Return True if a conversation has calls, or ends otherwise than with the prediction."""
-    spoken = [fields_of(each) for each in messages] if is_list(messages) else []
-    spoken = [each for each in spoken if each.get("role") == "assistant"]
-    if not spoken:  # the prompt
-        return False
-    has_calls = any(each.get("tool_calls") for each in spoken)
-    return has_calls or replies_in(spoken[-1]) != replies_in(prediction)
-
-
-def _of_unsure(columns: _Columns, file: str, choosing: Choosing) -> str:
-    """Return the column of predictions where it may be ``answer``, or one whose name tells nothing."""
-    others = _distinct(columns, columns.unknown)
-    likely = [name for name in others if columns.reads_as_answer(name)]
-    answers = columns.answers[:1]
-    if answers and others and columns.equals_gold(answers[0]):
-        if not likely:
-            raise _is_reference(columns, answers[0], file)
-        candidates = likely
-    else:
-        # Beside another column that may hold predictions, ``answer`` is more often the reference.
-        candidates = [*likely, *answers] or others
-    if len(candidates) == 1 and _is_surely_gold(columns, candidates[0]):
-        raise _is_reference(columns, candidates[0], file)
-    choices = tuple(Choice(name, columns.gives(name)) for name in candidates)
-    return choosing.choose(
-        ReadingQuestion("Which column holds the predictions?", "--column", choices)
-    )
-
-
-def _distinct(columns: _Columns, names: Sequence[str]) -> list[str]:
-    """Return the first of the columns that have the same values in all rows."""
-    kept: list[str] = []
-    for name in names:
-        if not any(all(row.get(name) == row.get(each) for row in columns.rows) for each in kept):
-            kept.append(name)
-    return kept
-
-
-def _check_items(columns: _Columns, file: str) -> None:
-    """Raise an error if a column named by a value may be the reference instead of predictions."""
-    for column in read_columns(columns.matches, columns.items, ""):
-        if equals_gold(column, in_form=False) and (
-            columns.unknown or len(column.cells) >= FEW_ROWS
-        ):
-            raise _is_reference(columns, column.title, file)
-
-
-def _is_reference(columns: _Columns, title: str, file: str) -> UsageError:
-    others = [name for name in columns.unknown if name != title]
-    unread = f" (not read: {', '.join(others)})" if others else ""
-    number = len(columns.matches)
-    return UsageError(
-        f"column {title} of {file} equals the right answer in (nearly) all {number} rows, so it is taken for "
-        f"the reference, and is not scored{unread}",
-        hint=f"name the column with the answers of your system: --column NAME; if these are its answers, too, --column "
-        f"{title.partition('.')[0]!r}",
-    )
-
-
-def _say(columns: _Columns, taken: TakenColumns, readings: Readings) -> None:
-    read = [taken.whole] if taken.whole else [*taken.items]
-    read += [name for name in columns.transcripts if _is_read_beside(columns, name, taken)]
-    readings.take(f"column{'s' if len(read) > 1 else ''} {', '.join(read)}")
-    if not taken.whole and not taken.items:
-        left = [*columns.answers, *columns.items]
-    else:
-        left = [*columns.items, *columns.predictions, *columns.answers, *columns.unknown]
-        left += columns.nameless if taken.items else []
-    if taken.whole:
-        left += _spoken_transcripts(columns, taken.whole)
-    candidates = [*left, *columns.references]
-    for name in dict.fromkeys(candidates):
-        if name not in read:
-            may_be_gold = name in (*columns.answers, *columns.predictions)
-            is_gold = may_be_gold and columns.equals_gold(name)
-            why = " (it equals the right answer in nearly every row)" if is_gold else ""
-            readings.leave(f"column {name}{why}")
-    for each in columns.table.left:
-        readings.leave(each)
-
-
-def _is_read_beside(columns: _Columns, name: str, taken: TakenColumns) -> bool:
-    """Return True if a row has a transcript, and no prediction that is read instead of it."""
-    return not taken.whole or any(
-        row.get(name) is not None and row.get(taken.whole) is None for row in columns.rows
-    )
+def _first_value(table: PredictionRows, name: str) -> str:
+    """Return the first value of a column, to tell it from others."""
+    first = next((value for row in table.rows if is_filled(value := row.get(name))), "")
+    text = " ".join(str(first).split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 # --- the reference ----------------------------------------------------------------------------------------------------
@@ -473,12 +258,23 @@ _NEARLY_ALL = 0.9
 and a system has the very digits of so many only if it was shown them. Of labels a good system has as many right."""
 
 
-def equals_gold(column: ReadColumn, *, in_form: bool) -> bool:
-    """Return True if every cell of a column is the right answer itself, or nearly every cell of many measurements.
+def _check_no_reference(
+    matches: Sequence[MatchedRow], names: Sequence[str], whole: str, file: str
+) -> None:
+    """Raise UsageError if a column named by a value, or by the user's own table, equals the right answers."""
+    for column in read_columns(matches, names, whole):
+        if len(column.cells) >= FEW_ROWS and equals_gold(column):
+            raise UsageError(
+                f"column {column.title} of {file} equals the right answer in (nearly) all {len(matches)} rows, so it "
+                "is taken for the reference, and is not scored",
+                hint=f"name the column with the answers of your system: --column NAME; if these are its answers, too, "
+                f"--column {column.name!r}",
+            )
 
-    ``in_form``: or nothing but its form lines.
-    """
-    right = [_is_right(cell, in_form=in_form) for cell in column.cells]
+
+def equals_gold(column: ReadColumn) -> bool:
+    """Return True if every cell of a column is the right answer, or nearly every cell of many measurements."""
+    right = [cell.slot is not None and is_gold(cell.slot, cell.text) for cell in column.cells]
     measured = [
         is_right
         for cell, is_right in zip(column.cells, right, strict=True)
@@ -487,22 +283,6 @@ def equals_gold(column: ReadColumn, *, in_form: bool) -> bool:
     if len(measured) >= FEW_ROWS and sum(measured) >= _NEARLY_ALL * len(measured):
         return sum(right) >= _NEARLY_ALL * len(right)
     return bool(right) and all(right)
-
-
-def is_text_cell(value: Any) -> bool:
-    """Return True for a text with a word in it."""
-    return isinstance(value, str) and bool(_LETTERS.search(value))
-
-
-def _is_right(cell: PredictionCell, *, in_form: bool) -> bool:
-    if cell.slot is not None and is_gold(cell.slot, cell.text):
-        return True
-    slots = [cell.slot] if cell.slot else _slots(cell.sample)
-    has_prose = len(cell.text.splitlines()) > len(slots)
-    if not in_form or has_prose:
-        return False
-    values = read_answer(cell.text, asked_items(cell.sample.answer))
-    return all(slot.name in values and is_gold(slot, values[slot.name].text) for slot in slots)
 
 
 def _is_rounded(written: str, gold: float) -> bool:

@@ -16,6 +16,7 @@ from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
 from agrotools.foreign.asked_again import NO_REPLIES, GivenReplies, with_reply
+from agrotools.foreign.batch_output import NoReply
 from agrotools.foreign.inspect_logs import import_log, own_log, read_content
 from agrotools.foreign.prediction_answers import GivenAnswer
 from agrotools.foreign.prediction_columns import Choosing, ColumnAnswers
@@ -23,7 +24,6 @@ from agrotools.foreign.prediction_forms import PredictionRows, read_prediction_r
 from agrotools.foreign.prediction_photos import chosen_samples, single_value
 from agrotools.foreign.prediction_rows import RowCounts, match_rows
 from agrotools.foreign.prediction_values import unread_values
-from agrotools.foreign.reply_objects import NoReply
 from agrotools.foreign.transcripts import in_form, read_transcript
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
