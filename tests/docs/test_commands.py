@@ -60,7 +60,10 @@ On the few scenes that tests draw, two steps of the certificate's ladder may be 
 FIRST = {
     "agrotools build --source hf=hf --out again": [
         "agrotools export my-benchmark --format hf --out hf"
-    ]
+    ],
+    "agrotools score --benchmark my-benchmark --predictions answers.jsonl --replies messages.jsonl": [
+        "agrotools score --benchmark my-benchmark --predictions answers.jsonl --unread messages.jsonl"
+    ],
 }
 """Commands that need what others write."""
 
