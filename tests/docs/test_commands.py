@@ -45,7 +45,7 @@ NOT_RUN = {
     r"review field ": "waits in the browser, and needs the photographs of field",
     r"agrotools view": "serves until it is stopped: tests/engine/cli/test_view_command.py",
     r"agrotools serve": "serves until it is stopped: tests/tools/serve",
-    r"--predictions (DIR/)?X\.(json|eval)": "needs a log of Inspect: tests/engine/runner/test_inspect_logs.py",
+    r"--predictions (DIR/)?X\.(json|eval)": "needs a log of Inspect: tests/engine/foreign/test_inspect_logs.py",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""
@@ -60,7 +60,10 @@ On the few scenes that tests draw, two steps of the certificate's ladder may be 
 FIRST = {
     "agrotools build --source hf=hf --out again": [
         "agrotools export my-benchmark --format hf --out hf"
-    ]
+    ],
+    "agrotools score --benchmark my-benchmark --predictions answers.jsonl --replies messages.jsonl": [
+        "agrotools score --benchmark my-benchmark --predictions answers.jsonl --unread messages.jsonl"
+    ],
 }
 """Commands that need what others write."""
 

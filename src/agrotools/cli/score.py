@@ -20,9 +20,9 @@ from agrotools.core.exit_codes import FAULTS, STOPPED
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
+    from agrotools.foreign.prediction_columns import ColumnAnswers
+    from agrotools.foreign.prediction_rows import RowCounts
     from agrotools.runner.config import JudgeConfig
-    from agrotools.runner.prediction_columns import ColumnAnswers
-    from agrotools.runner.prediction_rows import RowCounts
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -56,8 +56,8 @@ def score(
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
     from agrotools.cli.results import print_scores, print_validity
     from agrotools.core import UsageError
+    from agrotools.foreign.asked_again import write_messages
     from agrotools.report.evaluation import score as score_runs
-    from agrotools.runner.asked_again import write_messages
     from agrotools.runner.config_file import ConfigFile, read_judges
     from agrotools.runner.rescore import check_distinct
 
@@ -155,7 +155,7 @@ def _refuse_with_format(
 def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "ColumnAnswers":
     """Return the answers to questions on a file of predictions that the options give."""
     from agrotools.core import UsageError
-    from agrotools.runner.prediction_columns import ColumnAnswers
+    from agrotools.foreign.prediction_columns import ColumnAnswers
 
     values: dict[str, str] = {}
     for each in only:
@@ -183,19 +183,23 @@ def make_run(
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.core import UndecidedError
     from agrotools.core.readings import Readings
+    from agrotools.foreign.asked_again import NO_REPLIES, read_replies
+    from agrotools.foreign.predictions import import_predictions
     from agrotools.loading.benchmarks import Loading, load_as
-    from agrotools.runner.asked_again import NO_REPLIES, read_replies
     from agrotools.runner.config_file import benchmark_options
-    from agrotools.runner.predictions import import_predictions
 
     settings = benchmark_options(options)
     of_files = new_readings(yes=yes)
+    # Answers are scored from records alone, so no picture is drawn here; the page draws those that it shows.
+    loading = Loading(
+        data, settings, progress=terminal_progress(), files_later=True, readings=of_files
+    )
     try:
-        loaded = load_as(benchmark, Loading(data, settings, readings=of_files))
+        loaded = load_as(benchmark, loading)
     except UndecidedError:
         # The proposed readings are good enough to find the questions on the predictions, too; nothing is scored.
         readings.questions += of_files.questions
-        loaded = load_as(benchmark, Loading(data, settings, readings=Readings(accept=True)))
+        loaded = load_as(benchmark, loading._replace(readings=Readings(accept=True)))
     settings |= answered_options(of_files)
     run, counts = import_predictions(
         file.expanduser(),

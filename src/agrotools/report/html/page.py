@@ -40,6 +40,7 @@ from agrotools.report.html.runs import (
     count_shares,
     differences,
     floor_and_ceiling,
+    make_files,
     opened_runs,
     run_facts,
     summarise,
@@ -113,10 +114,12 @@ class Page:
         self._live = live
         self.missing: set[str] = set()
         places = Places([run.folder for run in runs])
-        self._sources = [
-            RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text)
-            for run in runs
-        ]
+        self._sources: list[RunPictures] = []
+        for run in runs:
+            missing = set[str]() if run.leaves_files else self.missing
+            self._sources.append(
+                RunPictures(run.folder, run.roots, places, pictures, missing, self._stored_text)
+            )
         self.n_records = sum(len(run.records) for run in runs)
         self.rows: list[list[Any]] = []
         """Entries of the list in columns, one for each listed record."""
@@ -453,7 +456,7 @@ def build_report(
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         longest_px: longest side of a picture; larger ones are scaled down.
-        progress: callback for the records written.
+        progress: callback for the files made and the records written.
 
     Raises:
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
@@ -467,6 +470,7 @@ def build_report(
         comparisons=comparisons,
     )
     _check_place(out)
+    make_files(opened, data_root, progress)
     try:
         with (
             temporary_sibling(out) as temporary,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import orjson
 from agrotools.core import AgrotoolsError, Mode, Record, Score
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import MOST_MAKERS, Benchmark
 from agrotools.loading import BENCHMARKS, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
 from agrotools.models.metered import read_spend
@@ -43,7 +44,7 @@ from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.lost_points import LostPoints, Shares
-from agrotools.scoring.metrics import is_invalid, scores_sample
+from agrotools.scoring.metrics import PREDICTIONS, is_invalid, scores_sample
 from agrotools.scoring.summary import ModeSummary, RunComparison, RunDifference, Summary
 
 
@@ -91,6 +92,8 @@ class PageRun:
     """Lost points of records that were scored before; None: ``tally`` has them."""
     replaceable: dict[Key, Record] = field(default_factory=dict[Key, Record])
     """Invalid records, which may be run again while the page is open; empty if it is written once."""
+    leaves_files: bool = False
+    """True if files of samples without an answer were never made, so that none of them is missing."""
 
     @property
     def summary(self) -> Summary:
@@ -257,6 +260,29 @@ def stored_yardsticks(
         if benchmark.content_hash == manifest.benchmark_hash:
             return yardsticks_of(run, benchmark, data_root, progress, mode)
     return Yardsticks()
+
+
+def make_files(
+    runs: Sequence[PageRun], data_root: Path | None, progress: Progress = no_progress
+) -> None:
+    """Make the files of answered samples that nothing needed before: imported answers are scored without them.
+
+    Samples of a benchmark that cannot be loaded stay without files, which the page says in place of each.
+    """
+    for run in runs:
+        if run.manifest.protocol != PREDICTIONS:
+            continue
+        with suppress(AgrotoolsError, OSError, IndexError):
+            benchmark = _benchmark_of(run.folder, run.manifest, data_root)
+            if benchmark.make_files is None:
+                continue
+            answered = {each.sample.id: each.sample for each in run.records if not each.invalid}
+            with ThreadPoolExecutor(MOST_MAKERS) as makers:
+                made = makers.map(benchmark.make_files, answered.values())
+                for done, _ in enumerate(made, start=1):
+                    progress("files", done, len(answered))
+            run.roots = benchmark_roots(run.manifest, run.folder, data_root)
+            run.leaves_files = True
 
 
 def _benchmark_of(run: Path, manifest: Manifest, data_root: Path | None) -> Benchmark:

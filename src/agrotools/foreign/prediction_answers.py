@@ -6,22 +6,15 @@ from typing import Any, cast
 from agrotools.agents.parsing import spoken_answer
 from agrotools.core import Mode, Sample, UsageError
 from agrotools.core.form_item import asked_items
+from agrotools.foreign.batch_output import NoReply, error_text
+from agrotools.foreign.prediction_columns import TakenColumns
+from agrotools.foreign.prediction_forms import Row
+from agrotools.foreign.prediction_names import ERROR, FORM_HINT, MODE, snake_case
+from agrotools.foreign.prediction_samples import MatchedRow, plain_text
+from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.models.refusals import failed_request
-from agrotools.runner.prediction_columns import TakenColumns
-from agrotools.runner.prediction_forms import Row
-from agrotools.runner.prediction_names import MODE, snake_case
-from agrotools.runner.prediction_samples import MatchedRow, plain_text
-from agrotools.runner.reply_objects import (
-    NoReply,
-    error_text,
-    fields_of,
-    replies_in,
-    stored_replies,
-)
-from agrotools.runner.transcripts import MODES_OF_KEYS
-from agrotools.text.json_kinds import is_list, is_object
+from agrotools.text.json_kinds import fields_of, is_list, is_object
 from agrotools.text.labels import item_names, name_key
-from agrotools.text.loose_json import parsed
 
 GivenAnswer = str | Row | NoReply | None
 """Answer of a row: a text, the row itself if it is a transcript, an error, or None."""
@@ -34,11 +27,10 @@ _KEYS_NAMED = 5
 
 
 class PredictionColumn:
-    """The columns that are scored, with what all values of the column of whole predictions have in common.
+    """The columns that are scored.
 
-    ``are_replies``: a list of several texts holds a reply each, because all rows have as many. ``are_objects``: every
-    cell holds an object, perhaps as its JSON, and none names a value of an answer, so a program wrote them.
-    ``of_table``: an empty cell is no prediction.
+    ``are_replies``: a list holds a reply in each of its entries, as in a form of a program. ``name_items``: an object
+    names a value of an answer, so that the model wrote the others, too. ``of_table``: an empty cell is no prediction.
     """
 
     def __init__(
@@ -48,22 +40,15 @@ class PredictionColumn:
         items: Collection[str],
         file: str,
         *,
+        are_replies: bool,
         of_table: bool,
     ) -> None:
         self.taken = taken
+        self.are_replies = are_replies
         self.file = file
         self.of_table = of_table
         values = [match.row.get(taken.whole) for match in matches] if taken.whole else []
-        lengths = {
-            len(cast("list[Any]", value))
-            for match, value in zip(matches, values, strict=False)
-            if is_list(value) and not _takes_several(match.sample)
-        }
-        self.are_replies = len(lengths) == 1 and lengths != {0}
-        read = [parsed(value) for value in values]
-        self.name_items = any(_names_item(fields_of(value), items) for value in read)
-        filled = [value for value in read if value not in (None, "")]
-        self.are_objects = bool(filled) and all(map(is_object, filled)) and not self.name_items
+        self.name_items = any(_names_item(fields_of(value), items) for value in values)
 
     def refuse(self, value: Any, label: str) -> UsageError:
         """Return the error for an object that holds no reply."""
@@ -74,17 +59,12 @@ class PredictionColumn:
         )
         return UsageError(
             f"column {self.taken.whole} of {self.file} holds {what} in {label}, which is no reply and no answer",
-            hint="write the text of the reply, or name another column with --column NAME",
+            hint=FORM_HINT,
         )
 
 
 def _names_item(fields: Row, items: Collection[str]) -> bool:
     return any(name_key(str(name)) in items for name in fields)
-
-
-def _takes_several(sample: Sample) -> bool:
-    """Return True if an answer may be a list: of names, or of words."""
-    return any(item.takes_several or item.free_text for item in asked_items(sample.answer))
 
 
 def stated_mode(row: Row) -> Mode:
@@ -100,7 +80,6 @@ class RowAnswers:
         self.label = match.label
         self.column = column
         self.items = item_names(asked_items(match.sample.answer))
-        self.takes_several = _takes_several(match.sample)
         self.may_be_none = _may_be_none(match.sample)
 
     def by_mode(self) -> Iterator[tuple[Mode, list[GivenAnswer]]]:
@@ -110,7 +89,7 @@ class RowAnswers:
             mode for key, mode in MODES_OF_KEYS.items() if self.row.get(key) is not None
         ]
         value = self.row.get(taken.whole) if taken.whole else None
-        if transcripts and not (taken.over_transcripts and value is not None):
+        if transcripts and value is None:
             for mode in transcripts:
                 yield mode, [self.row]
         elif taken.whole:
@@ -119,41 +98,21 @@ class RowAnswers:
             yield stated_mode(self.row), [self._of_items()]
 
     def _of_column(self, value: Any) -> list[GivenAnswer]:
-        if value in (None, "") and (error := self.row.get("error")):
+        if value in (None, "") and (error := self.row.get(ERROR)):
             return [NoReply(error_text(error))]
-        if isinstance(value, str) and self.column.are_objects:
-            value = parsed(value)
         read: list[GivenAnswer] = [self._prediction(reply) for reply in self._replies(value)]
         return read or [None]
 
     def _replies(self, value: Any) -> Sequence[Any]:
-        """Return the replies in a value: an object of a program is read, one of values is a reply itself."""
-        if isinstance(value, str):
-            stored = stored_replies(value) if value[:1] in ("{", "[") else None
-            return (value,) if stored is None else stored
-        if is_object(value):
-            return self._in_object(value)
-        return self._in_list(value) if is_list(value) else (value,)
-
-    def _in_object(self, fields: Row) -> Sequence[Any]:
-        if _names_item(fields, self.items):
-            return (fields,)
-        replies = replies_in(fields)
-        if replies is None and not self.column.name_items:
-            raise self.column.refuse(fields, self.label)
-        # The model named its values otherwise: a wrong answer, as the objects of other rows show.
-        return (fields,) if replies is None else replies
-
-    def _in_list(self, values: Sequence[Any]) -> Sequence[Any]:
-        if not any(is_object(each) or is_list(each) for each in values):
-            is_several = self.column.are_replies and not self.takes_several
-            return values if is_several or len(values) < 2 else (values,)
-        if all(_names_item(fields_of(each), self.items) for each in values):
-            return values
-        replies = replies_in(values)
-        if replies is None:
-            raise self.column.refuse(values, self.label)
-        return replies
+        """Return the replies in a value: one, or each entry of a list where a program stores several."""
+        if is_list(value) and self.column.are_replies:
+            return value
+        names_items = _names_item(fields_of(value), self.items) or self.column.name_items
+        if is_object(value) and not names_items:
+            raise self.column.refuse(value, self.label)
+        if is_list(value) and any(is_object(each) or is_list(each) for each in value):
+            raise self.column.refuse(value, self.label)
+        return (value,)
 
     def _of_items(self) -> GivenAnswer:
         """Return the values of the columns that are named by an item, as lines of the form."""

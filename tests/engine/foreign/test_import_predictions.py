@@ -9,9 +9,13 @@ import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
 from agrotools.core.exit_codes import UNDECIDED, code_of
+from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
-from agrotools.runner.prediction_columns import ColumnAnswers
-from agrotools.runner.predictions import import_predictions
+from agrotools.loading.benchmarks import Loading, load_as
+from agrotools.report.html import build_report
+from support.caches import separate_cache
+from support.command import run_command
 from support.sums_benchmark import write_sums
 from support.text_benchmark import write_text_benchmark
 
@@ -58,15 +62,42 @@ def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_
         imported(file, benchmark)
 
 
+def test_answers_to_drawn_questions_are_scored_without_their_pictures(tmp_path, monkeypatch):
+    cache = separate_cache(monkeypatch, tmp_path / "cache")
+    quick = load_as("embedded", Loading(files_later=True)).header.quick
+    file = write_lines(
+        tmp_path / "p.jsonl", [{"id": each, "prediction": "value: 1"} for each in quick]
+    )
+    scored = run_command(
+        *("score", "--benchmark", "embedded", "--predictions", file, "--out", tmp_path / "run")
+    )
+    assert f"p.jsonl: {len(quick)} rows" in scored.stdout
+    assert not (cache / "benchmarks").exists()
+
+
+@pytest.mark.process
+def test_the_page_of_imported_answers_draws_what_it_shows(tmp_path, monkeypatch):
+    separate_cache(monkeypatch, tmp_path / "cache")
+    embedded = load_as("embedded", Loading(files_later=True))
+    # Drawing a scene of leaves takes the least time.
+    leaf = next(each for each in embedded.samples if each.id.startswith("leaf_lesions"))
+    row = {"id": leaf.id, "messages": [{"role": "assistant", "content": "value: 1"}]}
+    file = write_lines(tmp_path / "p.jsonl", [row])
+    run, _counts = import_predictions(file, embedded, "embedded", out=tmp_path / "run")
+    page = build_report([run], tmp_path / "page.html", references={}, allow_invalid=True)
+    assert page.pictures
+    assert not page.missing_pictures
+
+
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
     rows = [
-        {"sample": "q0", "response": None},
-        {"sample": "q0", "response": "value: 0"},
-        {"sample": "x", "response": 3},
+        {"sample": "q0", "prediction": None},
+        {"sample": "q0", "prediction": "value: 0"},
+        {"sample": "x", "prediction": 3},
     ]
     file = write_lines(
         tmp_path / "p.jsonl",
-        [*rows, {"sample": "q1", "response": "Failed to obtain answer via API."}],
+        [*rows, {"sample": "q1", "prediction": "Failed to obtain answer via API."}],
     )
     run, counts = imported(file, benchmark)
     assert named(counts, "rows without a sample") == ("row 3 (sample x)",)
@@ -137,7 +168,6 @@ ERRORS = [  # as openai, anthropic, google-genai, httpx, requests, litellm, lmms
     "litellm.InternalServerError: AnthropicException - Overloaded",
     "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Connection error.",
     "Error communicating with the API: Connection error.",
-    {"error": {"message": "The model is overloaded", "code": 503}},
     "ERROR: CUDA out of memory",
     "API error",
     "<error>",
@@ -310,11 +340,11 @@ def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_re
             "p.jsonl",
             '{"id": "q0", "seconds": 3}',
             UsageError,
-            "no column of predictions; it has id, seconds",
+            "no column prediction.* it has id, seconds",
         ),
-        ("p.jsonl", "[1]", UsageError, "contains no rows with named fields"),
+        ("p.jsonl", "[1]", UsageError, "has no form of predictions"),
         ("p.csv", "", BenchmarkError, "p.csv is empty"),
-        ("p.csv", "id,prediction\n", UsageError, "contains no rows"),
+        ("p.csv", "id,prediction\n", UsageError, "has no form of predictions"),
         ("p.json", "{", BenchmarkError, "is not JSON: line 1"),
         (
             "p.jsonl",
@@ -346,7 +376,7 @@ def test_an_index_that_pandas_stored_as_a_float_is_found_and_an_ambiguous_one_re
             BenchmarkError,
             "row 3 has 3 cells, but there are 2 columns",
         ),
-        ("p.docx", "", UsageError, "not a table of predictions"),
+        ("p.docx", "", UsageError, "is not a file of predictions"),
     ],
 )
 def test_wrong_files_are_refused_with_a_hint(tmp_path, benchmark, name, content, error, message):
@@ -728,12 +758,7 @@ def test_the_reference_is_not_scored_as_predictions(tmp_path, sums):
     rounded[3]["mean"] = "99.5"  # another version
     with pytest.raises(UsageError, match=r"column mean of r\.jsonl equals the right answer"):
         imported(write_lines(tmp_path / "r.jsonl", rounded), sums)
-    answers = [
-        {"id": row["id"], "answer": row["mean"] + 1, "model_output": "It is about 4 t/ha."}
-        for row in gold
-    ]
-    assert imported(write_lines(tmp_path / "b.jsonl", answers), sums)[0].scores["fas"].value == 0
-    few = [{"id": row["id"], "answer": row["mean"]} for row in gold[:4]]
+    few = [{"id": row["id"], "mean": row["mean"]} for row in gold[:4]]
     assert imported(write_lines(tmp_path / "c.jsonl", few), sums)[0].scores["fas"].value == 1
     named_so = [{"id": row["id"], "prediction": row["mean"]} for row in gold]
     run, _ = imported(write_lines(tmp_path / "d.jsonl", named_so), sums)

@@ -10,21 +10,16 @@ from agrotools.core import Sample, UsageError
 from agrotools.core.form_item import FormItem, asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
+from agrotools.foreign.prediction_columns import Choosing, ColumnAnswers
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import IDS, PREDICTION, snake_case
+from agrotools.foreign.prediction_samples import plain_text
+from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.loading import Benchmark
 from agrotools.loading.photos import asks_by_sample, photos_of
 from agrotools.loading.values import number_in
-from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import (
-    IDS,
-    PREDICTED,
-    PREDICTIONS,
-    column_kind,
-    snake_case,
-)
-from agrotools.runner.prediction_samples import plain_text
-from agrotools.runner.reply_objects import fields_of
 from agrotools.text.answer_reader import is_complete
+from agrotools.text.json_kinds import fields_of
 from agrotools.text.labels import item_names, name_key
 from agrotools.text.normalise import normalise
 
@@ -33,6 +28,8 @@ ASKS = "asks"
 _OPTION = f"--only={ASKS}"
 _NAMED = 5
 """Samples that an error names."""
+_PREDICTED = frozenset(("predicted", "prediction"))
+"""Words that make the header of the user's table that of its predictions: ``predicted_severity``."""
 _UNIT_BEHIND = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 
 
@@ -82,17 +79,15 @@ def _own_headers(
         for name in table.names
         if (key := next((key for key in _header_keys(name) if key in own), None))
     }
-    others = {name: plain for name, plain in table.names.items() if name not in found}
-    kinds = {column_kind(plain) for plain in others.values()}
-    if table.column or kinds & {"prediction", "answer", "transcript"}:
-        return {}
-    if any(name_key(name) in items for name in others):
+    others = [name for name in table.names if name not in found]
+    read_first = (PREDICTION, *MODES_OF_KEYS)
+    if table.column or any(name in read_first or name_key(name) in items for name in others):
         return {}
     if column := chosen.column:
         found = {name: each for name, each in found.items() if name == column.strip().lower()}
     if given := chosen.only.get(ASKS, ""):
         found = {name: each for name, each in found.items() if each.asks == given}
-    predicted = {name for name in found if column_kind(table.names[name]) == "prediction"}
+    predicted = {name for name in found if _PREDICTED & {*snake_case(name).split("_")}}
     of_predicted = {found[name].asks for name in predicted}
     found = {  # beside predicted_severity, severity is the reference
         name: each
@@ -106,7 +101,7 @@ def _own_headers(
 def _header_keys(header: str) -> tuple[str, ...]:
     """Return what a header is looked up by: as it is, without a unit in brackets, and without ``predicted``."""
     bare = _UNIT_BEHIND.sub("", header)
-    words = [word for word in snake_case(bare).split("_") if word not in PREDICTED]
+    words = [word for word in snake_case(bare).split("_") if word not in _PREDICTED]
     return name_key(header), name_key(bare), name_key(" ".join(words))
 
 
@@ -295,7 +290,7 @@ def _answerable(table: PredictionRows, kinds: Mapping[str, Sequence[Sample]]) ->
     columns = {
         known[key]
         for name in table.names
-        if (key := name_key(name)) in known and name not in (*IDS, *PREDICTIONS)
+        if (key := name_key(name)) in known and name not in (*IDS, PREDICTION)
     }
     found: list[str] = []
     for kind, asked in items.items():
@@ -310,8 +305,7 @@ def _answerable(table: PredictionRows, kinds: Mapping[str, Sequence[Sample]]) ->
 def _fits(table: PredictionRows, asked: Sequence[FormItem]) -> bool:
     """Return False if a question for a number has only words in the columns of predictions, or one for a label only
     numbers."""
-    names = [name for name, plain in table.names.items() if column_kind(plain) == "prediction"]
-    texts = [plain_text(row.get(name)) for row in table.rows for name in names]
+    texts = [plain_text(row.get(PREDICTION)) for row in table.rows]
     are_numbers = {number_in(text) is not None for text in texts if text and text != "None"}
     return len(asked) != 1 or are_numbers != {not asked[0].is_number}
 

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from agrotools.core import ExactSlot, Slot, ToleranceSlot
 from agrotools.core.readings import Choice, ReadingQuestion
-from agrotools.runner.prediction_columns import (
+from agrotools.foreign.prediction_columns import (
     NUMBER_CELL,
     Choosing,
     PredictionCell,
     ReadColumn,
     with_cell,
 )
-from agrotools.runner.prediction_forms import Row
+from agrotools.foreign.prediction_forms import Row
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.units import canonical_unit, compatible, convert
 

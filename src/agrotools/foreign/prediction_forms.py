@@ -1,29 +1,27 @@
-"""Rows of a file of predictions, in any of the forms that evaluation programs write.
+"""Rows of a file of predictions: in the form of agrotools, or in one of the forms that evaluation programs document.
 
-Read are tables (CSV, TSV, Excel, parquet, also of VLMEvalKit), JSON Lines and JSON with a row for each sample, objects
-of texts by id, logs of Inspect, results of promptfoo, samples of lm-eval, and predictions of OpenCompass.
+Read are tables (CSV, TSV, Excel, parquet, also of VLMEvalKit), JSON Lines and JSON with a row for each sample, logs of
+Inspect, samples of lm-eval and lmms-eval, and output files of batches.
 """
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
+from agrotools.foreign.batch_output import batch_replies, is_batch_line
+from agrotools.foreign.inspect_logs import SUFFIX
+from agrotools.foreign.prediction_names import EPOCH, FORM_HINT, IDS, PREDICTION, snake_case
+from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.loading.values import SUFFIXES, TABLES, read_rows
-from agrotools.runner.inspect_logs import SUFFIX
-from agrotools.runner.prediction_names import IDS, column_kind, snake_case
-from agrotools.runner.reply_objects import fields_of
-from agrotools.text.json_kinds import is_list, is_object, is_text
+from agrotools.text.json_kinds import fields_of, is_list, is_object, is_text
 from agrotools.text.labels import name_key
 from agrotools.text.tables import SheetTable, open_table, sheets_of
 
 Row = Mapping[str, Any]
-_FEWEST_COLUMNS = 2
-"""Columns of a table of predictions: an id, and a prediction."""
 
 
 class PredictionRows(NamedTuple):
@@ -63,7 +61,7 @@ def read_prediction_rows(
 
     Args:
         file: the file.
-        content: what :func:`agrotools.runner.inspect_logs.read_content` returned of it.
+        content: what :func:`agrotools.foreign.inspect_logs.read_content` returned of it.
         ids: ids of the samples, and names of their photos.
         items: names of the values that samples ask for.
         column: column that the user names; a form may drop another one.
@@ -80,12 +78,10 @@ def read_prediction_rows(
     elif file.suffix == ".parquet":
         form = _Form([*read_rows(file)])
     else:
-        form = _read_json_form(file, content, ids, column)
+        form = _json_form(content, column)
     if not form.rows or not all(map(is_object, form.rows)):
-        lacking = "rows with named fields" if form.rows else "rows"
         raise UsageError(
-            f"{file.name} contains no {lacking}",
-            hint='one row per sample, e.g. {"id": "...", "prediction": "..."}, or one object {"ID": "PREDICTION", ...}',
+            f"{file.name} has no form of predictions that agrotools reads", hint=FORM_HINT
         )
     numbers = form.numbers or range(1, len(form.rows) + 1)
     _check_names(form.rows, numbers, items, file)
@@ -97,13 +93,6 @@ def read_prediction_rows(
     return PredictionRows(rows, names, numbers, form.form, form.column, form.left, hidden)
 
 
-def _read_json_form(file: Path, content: Any, ids: Collection[str], column: str) -> _Form:
-    parts = (content, *fields_of(content).values())
-    if any(_is_by_id(fields_of(part), ids) for part in parts):
-        _check_keys(file, ids)
-    return _json_form(content, ids, column)
-
-
 def _check_suffix(file: Path) -> None:
     if not file.is_file():
         raise NoFileError(
@@ -113,7 +102,8 @@ def _check_suffix(file: Path) -> None:
     known = (*SUFFIXES, ".tsv", ".xlsx", SUFFIX)
     if file.suffix not in known:
         raise UsageError(
-            f"{file.name} is not a table of predictions", hint=f"one of {', '.join(known)}"
+            f"{file.name} is not a file of predictions: it ends in none of {', '.join(known)}",
+            hint=FORM_HINT,
         )
 
 
@@ -193,7 +183,7 @@ def _check_names(
         answers = [
             cast("Row", each)
             for name, each in row.items()
-            if is_object(each) and column_kind(snake_case(str(name))) in ("prediction", "answer")
+            if is_object(each) and snake_case(str(name)) == PREDICTION
         ]
         for fields in (row, *answers):
             names = tuple(map(str, fields))
@@ -213,23 +203,7 @@ def _meaning(name: str, items: Collection[str]) -> str:
     if (key := name_key(name)) in items:
         return key
     plain = snake_case(name)
-    return plain if column_kind(plain) in ("prediction", "answer", "id", "transcript") else ""
-
-
-def _check_keys(file: Path, ids: Collection[str]) -> None:
-    """Raise UsageError if an object of texts by id has an id twice, of which a reader of JSON keeps the last."""
-
-    def check(pairs: list[tuple[str, Any]]) -> None:
-        times = Counter(key for key, _ in pairs if key in ids)
-        if several := [key for key, number in times.items() if number > 1]:
-            raise UsageError(
-                f"{file.name} has several entries of sample {several[0]}",
-                hint='write repeats as {"id": "...", "epoch": 1, "prediction": "..."}, a row for each',
-            )
-
-    # What this reader refuses, the other one has repaired.
-    with suppress(ValueError, RecursionError):
-        json.loads(file.read_bytes(), object_pairs_hook=check)
+    return plain if plain in (*IDS, PREDICTION, EPOCH, *MODES_OF_KEYS) else ""
 
 
 def _two_of_one_name(file: Path, names: str) -> UsageError:
@@ -239,185 +213,51 @@ def _two_of_one_name(file: Path, names: str) -> UsageError:
     )
 
 
-# --- forms of JSON ----------------------------------------------------------------------------------------------------
-
-
-def _json_form(whole: Any, ids: Collection[str], column: str) -> _Form:
-    fields = fields_of(whole)
-    if is_list(fields.get("samples")) and is_object(fields.get("eval")):
-        return _inspect_form(fields["samples"])
-    results = fields_of(fields.get("results")).get("results")
-    if is_list(results):  # promptfoo
-        whole = results
-    rows = [*_rows_of(whole, ids)]
-    if not rows or not all(map(is_object, rows)):
-        return _Form(rows)
-    for matches, form in (
-        (_is_inspect_row, _inspect_form),
-        (_is_promptfoo_row, _promptfoo_form),
-        (_is_opencompass_row, _opencompass_form),
-    ):
-        if all(map(matches, rows)):
-            return form(rows)
-    if all(map(_is_lm_eval_row, rows)):
-        return _lm_eval_form(rows, is_filtered=column == "filtered_resps")
-    return _Form(rows)
-
-
-def _rows_of(value: Any, ids: Collection[str]) -> Iterator[Any]:
-    """Yield the rows in a value: those of a list, or of an object by id; of several lists in it, each with its key."""
-    if is_list(value):
-        lines = cast("list[Any]", value)
-        is_by_id = all(_is_by_id(fields_of(each), ids) for each in lines)
-        for each in lines:
-            yield from _rows_by_id(each) if is_by_id else (each,)
-        return
-    fields = fields_of(value)
-    if _is_by_id(fields, ids):
-        yield from _rows_by_id(fields)
-    elif _tells([fields], ids):
-        yield fields
-    elif rows := _rows_of_columns(fields):
-        yield from rows
-    elif parts := _parts(fields, ids):
-        for key, rows in parts.items():
-            yield from rows if len(parts) == 1 else ({"list": key, **row} for row in rows)
-    elif all(map(is_object, fields.values())):
-        yield from ({"id": key, **entry} for key, entry in fields.items())
-
-
-def _parts(fields: Row, ids: Collection[str]) -> dict[str, list[Row]]:
-    """Return the rows in the parts of an object, by key: those of parts with ids of samples, or else of all lists."""
-    parts = {key: [*_rows_of(part, ids)] for key, part in fields.items() if _is_part(part, ids)}
-    return {key: rows for key, rows in parts.items() if _tells(rows, ids)} or parts
-
-
-def _rows_of_columns(fields: Row) -> list[Row]:
-    """Return the rows of a table that is stored by column, as pandas and MLflow write it; empty for anything else."""
-    names: Any = fields.get("columns")
-    data: Any = fields.get("data")
-    if is_list(names) and is_list(data) and all(is_list(each) for each in data):
-        return [dict(zip(map(str, names), each, strict=False)) for each in data]
-    if not any(snake_case(name) in IDS for name in fields):
-        return []
-    columns = [*map(_cells, fields.values())]
-    lengths = {len(cells) for cells in columns}
-    if len(columns) < _FEWEST_COLUMNS or len(lengths) != 1:
-        return []
-    return [dict(zip(fields, cells, strict=True)) for cells in zip(*columns, strict=True)]
-
-
-def _cells(column: Any) -> list[Any]:
-    """Return the cells of a column: a list, or an object by row."""
-    return [*column] if is_list(column) else [*fields_of(column).values()]
-
-
-def _is_by_id(fields: Row, ids: Collection[str]) -> bool:
-    """Return True if an object has its entries by id of the sample, rather than being a row with an id in it."""
-    return any(key in ids for key in fields) and not any(snake_case(key) in IDS for key in fields)
-
-
-def _is_part(value: Any, ids: Collection[str]) -> bool:
-    if is_list(value):
-        return bool(value) and all(map(is_object, value))
-    return _is_by_id(fields_of(value), ids)
-
-
 def _tells(rows: Sequence[Row], ids: Collection[str]) -> bool:
     """Return True if a row has the id of a sample."""
     values = (value for row in rows for value in row.values())
     return any(isinstance(value, str | int) and str(value) in ids for value in values)
 
 
-def _rows_by_id(fields: Row) -> Iterator[Row]:
-    for key, value in fields.items():
-        yield (
-            {**fields_of(value), "id": key}
-            if is_object(value)
-            else {"id": key, "prediction": value}
-        )
+# --- JSON, and forms of programs --------------------------------------------------------------------------------------
 
 
-# --- forms of programs ------------------------------------------------------------------------------------------------
-
-
-def _is_inspect_row(row: Row) -> bool:
-    output = fields_of(row.get("output"))
-    return "epoch" in row and ("choices" in output or "completion" in output)
+def _json_form(whole: Any, column: str) -> _Form:
+    """Return the rows of a file of JSON; none if it has no form that is read."""
+    fields = fields_of(whole)
+    if is_list(fields.get("samples")) and is_object(fields.get("eval")):
+        return _inspect_form(fields["samples"])
+    rows: list[Any] = [*whole] if is_list(whole) else []
+    if {"custom_id", "doc_id", *IDS} & fields.keys():  # JSON Lines with one line
+        rows = [fields]
+    if not rows or not all(map(is_object, rows)):
+        return _Form([])
+    if all(map(is_batch_line, rows)):
+        return _batch_form(rows)
+    if all(map(_is_lm_eval_row, rows)):
+        return _lm_eval_form(rows, is_filtered=column == "filtered_resps")
+    return _Form(rows)
 
 
 def _inspect_form(samples: Sequence[Any]) -> _Form:
     """Return the rows of a log of Inspect: the completion of each sample in each epoch."""
-    return _Form(
-        [_inspect_row(each) if is_object(each) else {} for each in samples],
-        "log of Inspect",
-        "output",
-    )
+    return _Form([_inspect_row(fields_of(each)) for each in samples], "log of Inspect", "output")
 
 
 def _inspect_row(sample: Row) -> Row:
     output = fields_of(sample.get("output"))
-    completion = output.get("completion")
-    error = sample.get("error") or output.get("error")
     return {
         "id": sample.get("id"),
         "epoch": sample.get("epoch", 1),
-        "input": sample.get("input"),
-        "metadata": sample.get("metadata"),
-        "output": completion or (output if output.get("choices") else None),
-        "error": error,
+        "output": output.get("completion") or ("" if output.get("choices") else None),
+        "error": sample.get("error") or output.get("error"),
     }
 
 
-def _is_promptfoo_row(row: Row) -> bool:
-    is_test = is_object(row.get("vars")) or is_object(row.get("testCase"))
-    return is_test and ("response" in row or "error" in row)
-
-
-def _promptfoo_form(results: Sequence[Row]) -> _Form:
-    """Return the rows of results of promptfoo: the output of each provider for the variables of each test."""
-    return _Form([_promptfoo_row(each) for each in results], "results of promptfoo", "output")
-
-
-def _promptfoo_row(result: Row) -> Row:
-    test = fields_of(result.get("testCase"))
-    variables = fields_of(result.get("vars") or test.get("vars"))
-    response = result.get("response")
-    output = fields_of(response).get("output") if is_object(response) else response
-    prompt = result.get("prompt")
-    told = {**fields_of(test.get("metadata")), **variables}
-    kinds = {name: column_kind(snake_case(name)) for name in told}
-    of_sample = {
-        name: told[name] for name, kind in kinds.items() if kind not in ("prediction", "answer")
-    }
-    return {
-        **of_sample,
-        "description": test.get("description"),
-        "provider": _label(result.get("provider")),
-        "variant": _label(prompt),
-        "prompt": fields_of(prompt).get("raw") or prompt,
-        "output": output,
-        # With an output, this is the reason why a check of promptfoo failed.
-        "error": result.get("error") if output is None else None,
-    }
-
-
-def _label(value: Any) -> Any:
-    fields = fields_of(value)
-    return fields.get("label") or fields.get("id") or value
-
-
-def _is_opencompass_row(row: Row) -> bool:
-    return "origin_prompt" in row and "prediction" in row and str(row.get("id", "")).isdecimal()
-
-
-def _opencompass_form(rows: Sequence[Row]) -> _Form:
-    """Return the rows of predictions of OpenCompass, whose keys are positions in the data set."""
-    kept = [
-        {"index": row["id"], "origin_prompt": row["origin_prompt"], "prediction": row["prediction"]}
-        for row in rows
-    ]
-    return _Form([*kept], "predictions of OpenCompass", "prediction")
+def _batch_form(lines: Sequence[Row]) -> _Form:
+    """Return the rows of the output file of a batch, whose requests have the ids of samples."""
+    rows: list[Row] = [{"id": line["custom_id"], "response": batch_replies(line)} for line in lines]
+    return _Form(rows, "output of a batch", "response")
 
 
 def _is_lm_eval_row(row: Row) -> bool:
@@ -425,7 +265,9 @@ def _is_lm_eval_row(row: Row) -> bool:
 
 
 def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> _Form:
-    """Return a row with the replies to each question of lm-eval's samples, which have a row for each filter.
+    """Return a row with the replies to each question of the samples of lm-eval, which have a row for each filter.
+
+    lmms-eval writes the same fields, and no ``resps`` where they equal ``filtered_resps``.
 
     ``is_filtered``: read what the filters left of the replies, which is a row for each filter.
     """
@@ -436,7 +278,6 @@ def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> _Form:
         found[key] = {
             **{name: of_doc[name] for name in of_doc if snake_case(name) in IDS},
             "index": row["doc_id"],
-            "prompt": row.get("arguments"),
             "filter": row.get("filter") if is_filtered else None,
             "resps": _lm_eval_replies(row.get("resps") or row.get("filtered_resps")),
             "filtered_resps": _lm_eval_replies(row.get("filtered_resps")),

@@ -1,7 +1,7 @@
 """Prediction files: export of runs for the published scorers, and runs made of somebody's answers to a benchmark.
 
-A file of answers has a row per sample, in any of the forms of :mod:`agrotools.runner.prediction_forms`. A row has a
-prediction, a value for each item of the answer form, or a transcript (:mod:`agrotools.runner.transcripts`).
+A file of answers has a row per sample, in any of the forms of :mod:`agrotools.foreign.prediction_forms`. A row has a
+prediction, a value for each item of the answer form, or a transcript (:mod:`agrotools.foreign.transcripts`).
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -15,6 +15,16 @@ from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, Usag
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
+from agrotools.foreign.asked_again import NO_REPLIES, GivenReplies, with_reply
+from agrotools.foreign.batch_output import NoReply
+from agrotools.foreign.inspect_logs import import_log, own_log, read_content
+from agrotools.foreign.prediction_answers import GivenAnswer
+from agrotools.foreign.prediction_columns import Choosing, ColumnAnswers
+from agrotools.foreign.prediction_forms import PredictionRows, read_prediction_rows
+from agrotools.foreign.prediction_photos import chosen_samples, single_value
+from agrotools.foreign.prediction_rows import RowCounts, match_rows
+from agrotools.foreign.prediction_values import unread_values
+from agrotools.foreign.transcripts import in_form, read_transcript
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.loading import Benchmark
@@ -22,21 +32,11 @@ from agrotools.loading.contract import BenchmarkPlugin
 from agrotools.loading.photos import photos_of
 from agrotools.loading.values import TABLES
 from agrotools.plugin.installed import plugin_of, plugins
-from agrotools.runner.asked_again import NO_REPLIES, GivenReplies, with_reply
 from agrotools.runner.build import default_folder
-from agrotools.runner.inspect_logs import import_log, own_log, read_content
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, WorkItems, work_items
-from agrotools.runner.prediction_answers import GivenAnswer
-from agrotools.runner.prediction_columns import Choosing, ColumnAnswers
-from agrotools.runner.prediction_forms import PredictionRows, read_prediction_rows
-from agrotools.runner.prediction_photos import chosen_samples, single_value
-from agrotools.runner.prediction_rows import RowCounts, match_rows
-from agrotools.runner.prediction_values import unread_values
 from agrotools.runner.records import Key, iter_records
-from agrotools.runner.reply_objects import NoReply
 from agrotools.runner.store import RunStore, read_manifest
-from agrotools.runner.transcripts import in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.prediction_format import PredictionFormat

@@ -19,9 +19,8 @@ from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.records import Key
-from agrotools.runner.reply_objects import fields_of
 from agrotools.runner.store import RunStore
-from agrotools.text.json_kinds import is_list
+from agrotools.text.json_kinds import fields_of, is_list
 
 RECORD = "agrotools_record"
 """Key of the record in the metadata of a score."""

@@ -8,24 +8,22 @@ from agrotools.core import Mode, UsageError
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.core.texts import count_text
-from agrotools.loading import Benchmark
-from agrotools.loading.values import number_in
-from agrotools.runner.prediction_answers import (
+from agrotools.foreign.prediction_answers import (
     GivenAnswer,
     PredictionColumn,
     RowAnswers,
     stated_mode,
 )
-from agrotools.runner.prediction_columns import (
+from agrotools.foreign.prediction_columns import (
     Choosing,
     TakenColumns,
     read_columns,
     take_columns,
 )
-from agrotools.runner.prediction_commas import with_decimal_points
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import MODE, STATED_MODES, column_kind, snake_case
-from agrotools.runner.prediction_photos import (
+from agrotools.foreign.prediction_commas import with_decimal_points
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import EPOCH, MODE, STATED_MODES, snake_case
+from agrotools.foreign.prediction_photos import (
     ASKS,
     choose_asked,
     chosen_samples,
@@ -33,19 +31,18 @@ from agrotools.runner.prediction_photos import (
     samples_by_photo,
     with_own_column,
 )
-from agrotools.runner.prediction_samples import (
+from agrotools.foreign.prediction_samples import (
     MatchedRow,
     RowSamples,
     name_of_row,
     plain_text,
 )
-from agrotools.runner.prediction_values import with_plain_values
+from agrotools.foreign.prediction_values import with_plain_values
+from agrotools.foreign.transcripts import MODES_OF_KEYS
+from agrotools.loading import Benchmark
+from agrotools.loading.values import number_in
 from agrotools.runner.records import Key
-from agrotools.runner.reply_objects import (
-    fields_of,
-)
-from agrotools.runner.transcripts import MODES_OF_KEYS
-from agrotools.text.json_kinds import is_list
+from agrotools.text.json_kinds import fields_of, is_list
 from agrotools.text.labels import item_names
 
 _NOT_ASKED = (
@@ -123,10 +120,12 @@ def match_rows(
     changed = _with_plain_numbers(chosen, taken, file, choosing, problems)
     if table.own and taken.whole == table.own:
         changed, taken = _as_values(changed, table.own)
-    column = PredictionColumn(changed, taken, items, file, of_table=of_table)
-    repeats = _columns_of_repeats(changed, table.names)
+    column = PredictionColumn(
+        changed, taken, items, file, are_replies=bool(table.form), of_table=of_table
+    )
+    repeats = [EPOCH] if EPOCH in table.names else []
     for name in others:
-        if name not in repeats and f"--only={name}" not in choosing.decided:
+        if f"--only={name}" not in choosing.decided:
             choosing.readings.leave(f"column {name}")
     answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
     matched = len({key[:2] for key in answers})
@@ -235,23 +234,16 @@ def _of_one_setting(
 ) -> list[MatchedRow]:
     """Return the rows of one setting, such as a model, which the user chooses where a sample has rows of several."""
     kept = [*matches]
-    settings = [name for name, plain in names.items() if column_kind(plain) == "setting"]
+    others = [*taken.others]
     if modes := _stated_modes(matches):
-        settings.remove(MODE)
         choosing.readings.take(f"answers of mode {' and '.join(modes)}, by column {MODE}")
-    for name in settings:
-        kept = _of_one_value(kept, name, taken, choosing)
-    repeats = [name for name, plain in names.items() if column_kind(plain) == "repeat"]
-    if choosing.chosen.repeated or not _conflicts(kept, taken, repeats):
+    elif MODE in names:
+        others.append(MODE)
+    if choosing.chosen.repeated:
         return kept
-    read = {taken.whole, *taken.items, *settings, *repeats, *MODES_OF_KEYS}
-    for name, plain in names.items():
-        if (
-            name not in read
-            and column_kind(plain) in ("fact", "prompt", "")
-            and _tells_apart(kept, name, taken)
-        ):
-            kept = _of_one_value(kept, name, taken, choosing)
+    for name in others:
+        if _tells_apart(kept, name, taken):
+            kept = _of_one_value(kept, name, choosing)
     return kept
 
 
@@ -262,18 +254,9 @@ def _stated_modes(matches: Sequence[MatchedRow]) -> list[str]:
     return [*values] if are_modes else []
 
 
-def _of_one_value(
-    matches: list[MatchedRow],
-    name: str,
-    taken: TakenColumns,
-    choosing: Choosing,
-) -> list[MatchedRow]:
-    groups = _conflicts(matches, taken, ())
+def _of_one_value(matches: list[MatchedRow], name: str, choosing: Choosing) -> list[MatchedRow]:
+    """Return the rows with the value of a column that the user chooses."""
     rows = Counter(plain_text(each.row.get(name)) for each in matches)
-    if not any(len({plain_text(each.row.get(name)) for each in group}) > 1 for group in groups):
-        if 1 < len(rows) <= _MOST_LISTED:  # each sample was answered in one setting
-            choosing.readings.take(f"rows with {name} {', '.join(rows)}")
-        return matches
     choices = tuple(Choice(value, f"{number} rows") for value, number in rows.items())
     question = ReadingQuestion(f"Rows of which {name} are scored?", f"--only={name}", choices)
     value = choosing.choose(question)
@@ -281,16 +264,13 @@ def _of_one_value(
     return [each for each in matches if plain_text(each.row.get(name)) == value]
 
 
-def _conflicts(
-    matches: Sequence[MatchedRow], taken: TakenColumns, apart: Sequence[str]
-) -> list[list[MatchedRow]]:
-    """Return the rows of each sample that has several with other answers. ``apart``: columns that tell rows apart."""
+def _conflicts(matches: Sequence[MatchedRow], taken: TakenColumns) -> list[list[MatchedRow]]:
+    """Return the rows of each sample that has several with other answers in one epoch."""
     groups = defaultdict[tuple[str, ...], list[MatchedRow]](list)
     for match in matches:
         kinds = [key for key in MODES_OF_KEYS if match.row.get(key) is not None]
         kinds.append(stated_mode(match.row))
-        apart_by = [plain_text(match.row.get(name)) for name in apart]
-        groups[(match.sample.id, *kinds, *apart_by)].append(match)
+        groups[(match.sample.id, *kinds, plain_text(match.row.get(EPOCH)))].append(match)
     return [
         group
         for group in groups.values()
@@ -301,7 +281,7 @@ def _conflicts(
 def _content(row: Row, taken: TakenColumns) -> str:
     """Return what a row answers, in one text, to compare rows."""
     columns = [taken.whole] if taken.whole else [*taken.items]
-    if taken.whole == "" or not taken.over_transcripts:
+    if not taken.whole or row.get(taken.whole) is None:
         columns += MODES_OF_KEYS
     return repr([row.get(name) for name in columns])
 
@@ -313,7 +293,7 @@ remarks of a person are on few."""
 
 def _tells_apart(matches: Sequence[MatchedRow], name: str, taken: TakenColumns) -> bool:
     """Return True if a column names settings: each row of a sample has another value, and each value all samples."""
-    groups = _conflicts(matches, taken, ())
+    groups = _conflicts(matches, taken)
     values = [[plain_text(each.row.get(name)) for each in group] for group in groups]
     most = max(map(len, values), default=0)
     samples = defaultdict[str, set[str]](set)
@@ -370,25 +350,6 @@ def _rank(value: Any) -> tuple[int, float, str]:
 
 
 # --- repeats ----------------------------------------------------------------------------------------------------------
-
-
-def _columns_of_repeats(matches: Sequence[MatchedRow], names: Mapping[str, str]) -> list[str]:
-    """Return the columns that number the repeats of a sample: of several, as few as tell its rows apart."""
-    columns = [name for name, plain in names.items() if column_kind(plain) == "repeat"]
-    columns.sort(
-        key=lambda name: "epoch" not in name
-    )  # beside it, a seed may be another one in each row
-    used: list[str] = []
-    told = len({match.sample.id for match in matches})
-    for name in columns:
-        apart = {
-            (match.sample.id, *(plain_text(match.row.get(each)) for each in (*used, name)))
-            for match in matches
-        }
-        if len(apart) > told:
-            used.append(name)
-            told = len(apart)
-    return used
 
 
 _Groups = dict[tuple[Any, ...], list[_Given]]
@@ -495,7 +456,10 @@ def _choose_repeats(
     first = Choice("first", "the first row of a sample counts")
     choices = (epochs, last, first) if are_alike else (last, first, epochs)
     number = count_text(len(repeated), "sample")
-    words = f"What are the several rows of one sample ({number}, first: {repeated[0][0].label})?"
+    words = (
+        f"What are the several rows of one sample ({number}, first: {repeated[0][0].label})? "
+        "--only COLUMN=VALUE keeps the rows of one kind."
+    )
     question = ReadingQuestion(words, "--repeated", choices)
     return choosing.choose(question, choosing.chosen.repeated)
 

@@ -1,24 +1,17 @@
-"""Samples that rows of a file of predictions belong to: by an id, a question, a prompt with it, or a position."""
+"""Samples that rows of a file of predictions belong to: by an id, the question, or a position."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from agrotools.core import Sample, UsageError
+from agrotools.foreign.prediction_forms import PredictionRows, Row
+from agrotools.foreign.prediction_names import FORM_HINT, IDS, QUESTIONS
 from agrotools.loading import Benchmark
 from agrotools.loading.photos import photos_of
-from agrotools.runner.prediction_forms import PredictionRows, Row
-from agrotools.runner.prediction_names import IDS, QUESTIONS, column_kind
-from agrotools.runner.reply_objects import fields_of
-from agrotools.text.json_kinds import is_list, is_object
 
-_SHORTEST_QUERY = 20
-"""Characters from which on a question within a prompt identifies its sample; a shorter one may occur in any prompt."""
 _LABEL = 60
 """Characters of an id that a message shows."""
-
-_OTHER_SAMPLES = frozenset(("cluster", "twin"))
-"""Columns that agrotools itself writes with ids of other samples: a cluster has the name of its first sample."""
 
 
 class MatchedRow(NamedTuple):
@@ -74,46 +67,20 @@ class RowSamples:
 
     def _found(self, file: str) -> list[tuple[str, str] | None]:
         """Return the id of the sample of each row, and the column that identifies it."""
-        rows = self.table.rows
-        columns = self._columns()
-        found = [
-            self._of_row(row, columns, number, file)
-            for number, row in zip(self.table.numbers, rows, strict=True)
-        ]
-        return found if any(found) else self._by_prompt()
-
-    def _columns(self) -> list[str]:
-        """Return the columns that may identify samples: by their names, or because they hold nothing but ids."""
         by_kind = {plain: name for name, plain in self.table.names.items()}
-        named = [by_kind[name] for name in IDS if name in by_kind]
-        columns = [*self.table.names]
-        nested = {
-            f"{name}.{key}"
-            for name in columns
-            for row in self.table.rows
-            if is_object(row.get(name))
-            for key in row[name]
-        }
-        others = [name for name in (*columns, *sorted(nested)) if name not in named]
-        return [*named, *(name for name in others if self._holds_ids(name))]
-
-    def _holds_ids(self, column: str) -> bool:
-        """Return True if each text in a column is the id of a sample, which no number is."""
-        if column.rpartition(".")[2] in _OTHER_SAMPLES:
-            return False
-        values = [value for row in self.table.rows if (value := _value_at(row, column)) is not None]
-        return bool(values) and all(
-            isinstance(value, str) and value in self.by_id and not value.isdecimal()
-            for value in values
-        )
+        columns = [by_kind[name] for name in IDS if name in by_kind]
+        return [
+            self._of_row(row, columns, number, file)
+            for number, row in zip(self.table.numbers, self.table.rows, strict=True)
+        ]
 
     def _of_row(
         self, row: Row, columns: Sequence[str], number: int, file: str
     ) -> tuple[str, str] | None:
         found: list[tuple[str, str]] = []
         for column in columns:
-            plain = self.table.names.get(column, column)
-            name = self._named(_value_at(row, column), plain)
+            plain = self.table.names[column]
+            name = self._named(row.get(column), plain)
             if name is not None and not (plain == "index" and found):
                 found.append((name, column))
         told = {name for name, _ in found}
@@ -131,60 +98,6 @@ class RowSamples:
             return self.by_query.get(" ".join(text.split()))
         whole = text.removesuffix(".0")  # of pandas, in a column with gaps
         return text if text in self.by_id else whole if whole in self.by_id else None
-
-    def _by_prompt(self) -> list[tuple[str, str] | None]:
-        """Return the sample whose question alone is in a prompt of the row."""
-        rows = self.table.rows
-        columns = [
-            name
-            for name, plain in self.table.names.items()
-            if column_kind(plain) == "prompt" or plain in ("messages", "instance", "doc")
-        ]
-        if not columns:
-            return [None] * len(rows)
-        by_start = defaultdict[str, list[str]](list)
-        for query in self.by_query:
-            if len(query) >= _SHORTEST_QUERY:
-                by_start[query[:_SHORTEST_QUERY]].append(query)
-        return [self._in_prompt(row, columns, by_start) for row in rows]
-
-    def _in_prompt(
-        self, row: Row, columns: Sequence[str], by_start: Mapping[str, Sequence[str]]
-    ) -> tuple[str, str] | None:
-        """Return the sample whose question is in a prompt. ``by_start``: questions by their first characters."""
-        for column in columns:
-            text = " ".join(" ".join(_texts_in(row.get(column))).split())
-            there = {
-                query
-                for at in range(len(text) - _SHORTEST_QUERY + 1)
-                for query in by_start.get(text[at : at + _SHORTEST_QUERY], ())
-                if text.startswith(query, at)
-            }
-            whole = [query for query in there if not any(query in each for each in there - {query})]
-            if len(whole) == 1:
-                return self.by_query[whole[0]], column
-        return None
-
-
-def _value_at(row: Row, column: str) -> Any:
-    """Return the value of a column, or of a field of its objects: ``metadata.sample_id``."""
-    if column in row:
-        return row[column]
-    name, _, key = column.partition(".")
-    return fields_of(row.get(name)).get(key)
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, which may hold messages or parts of them."""
-    waiting: list[Any] = [value]
-    while waiting:
-        each = waiting.pop(0)
-        if isinstance(each, str):
-            yield each
-        elif is_list(each):
-            waiting[:0] = each
-        elif is_object(each):
-            waiting[:0] = each.values()
 
 
 def _by_position(rows: Sequence[Row], names: Sequence[str]) -> list[tuple[str, str] | None]:
@@ -221,6 +134,6 @@ def _no_sample(table: PredictionRows, benchmark: Benchmark, file: str) -> UsageE
         first += f"; an index is a position if it counts from 0 and has 0, or {last}"
     return UsageError(
         f"no row of {file} belongs to a sample of {benchmark.name}; {first}",
-        hint=f"ids of samples are such as {ids[0]}; name the column {IDS[0]} or {IDS[2]}, or give the question"
-        f"{or_photo}",
+        hint=f"ids of samples are such as {ids[0]}, in a column {IDS[0]}; a row may also give the question{or_photo}; "
+        f"write {FORM_HINT}",
     )

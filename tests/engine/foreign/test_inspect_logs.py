@@ -8,10 +8,10 @@ import pytest
 import agrotools as at
 from agrotools.core import UsageError
 from agrotools.core.readings import Readings
+from agrotools.foreign.inspect_logs import MANIFEST, RECORD
+from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
-from agrotools.runner.inspect_logs import MANIFEST, RECORD
-from agrotools.runner.prediction_columns import ColumnAnswers
-from agrotools.runner.predictions import import_predictions
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import compare_runs
 from support.sums_benchmark import write_sums

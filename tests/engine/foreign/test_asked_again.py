@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.runner.asked_again import read_replies
+from agrotools.foreign.asked_again import read_replies
 from support.command import run_command
 from support.sums_benchmark import write_sums
 

@@ -9,10 +9,10 @@ import pytest
 import agrotools as at
 from agrotools.core import UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from agrotools.loading.photos import samples_of_photos
-from agrotools.runner.prediction_columns import ColumnAnswers
-from agrotools.runner.predictions import import_predictions
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.slots import answer_of, score_slot
@@ -165,17 +165,6 @@ def test_rows_by_photo_belong_to_the_questions_that_they_can_answer(
     assert [name.partition(" (")[0] for name in counts.problems["rows without a sample"]] == [row]
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_an_object_of_answers_by_photo_is_read(tmp_path, orchard, whole):
-    answers = {photo: count if whole else {"value": count, "above_limit": count > LIMIT}
-               for photo, count in zip(PHOTOS, COUNTS, strict=True)}  # fmt: skip
-    only = {} if whole else {"asks": "value"}
-    scores, _, _ = read(
-        tmp_path, orchard, json.dumps(answers), "p.json", only=only, column="" if whole else "value"
-    )
-    assert scores == {f"a-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
-
-
 def test_rows_by_photo_that_may_answer_two_questions_ask_which(tmp_path, orchard):
     rows = [f"{photo};{count + 1};sim" for photo, count in zip(PHOTOS, COUNTS, strict=True)]
     content = csv_of("foto;value;above_limit", *rows)
@@ -224,9 +213,9 @@ def test_the_table_beside_predictions_of_its_values_is_the_reference(tmp_path, f
     rows = [
         f"{photo};{count + 30};{count + 31}" for photo, count in zip(PHOTOS, COUNTS, strict=True)
     ]
-    scores, readings, _ = read(tmp_path, farm, csv_of("photo;Pears;pred_pears", *rows))
+    scores, readings, _ = read(tmp_path, farm, csv_of("photo;Pears;predicted_pears", *rows))
     assert scores == {f"p-{n}": [1] for n in range(1, len(PHOTOS) + 1)}
-    assert "column pred_pears" in readings.taken
+    assert "column predicted_pears" in readings.taken
 
 
 def test_several_columns_of_this_table_ask_which(tmp_path, farm):
