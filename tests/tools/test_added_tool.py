@@ -28,7 +28,11 @@ class Brightness(ToolResult):
 
 @tool(category="measurement", version="1", example={"image": "image"})
 def measure_brightness(image: ImageFile) -> Brightness:
-    """Measure how bright a photo is."""
+    """Measure how bright a photo is.
+
+    Raises:
+        ToolError: ``nothing_found`` for a blank picture.
+    """
     from agrotools.vision.reading import read_image
 
     return Brightness(mean_pct=float(read_image(image).pixels.mean()) / 2.55)
