@@ -53,6 +53,14 @@ def test_phrases_without_a_term_are_never_stated(phrase: str):
 
 
 @pytest.mark.slow
+def test_a_phrase_of_several_sentences_is_stated_by_a_text_that_states_each_of_them():
+    advice = "The leaf has brown rust. Burn the infected leaves, and never compost them."
+    fact = Fact(phrases=(advice,))
+    assert read_fact(fact, f"Look closely. {advice}").state == "stated"
+    assert read_fact(fact, "The leaf has brown rust.").state == "missing"
+    assert read_fact(fact, advice.replace("has", "has no")).state == "contradicted"
+
+
 def test_replies_of_a_kind_earn_what_the_floor_sees_in_them():
     """Right replies are mostly missed, and a third of the denied ones are taken for right; docs/judges.md says so."""
     scores: dict[tuple[str, bool], list[float]] = {}
