@@ -41,7 +41,12 @@ from agrotools.formats.writing import replace_folder
 from agrotools.loading.checking import count_list
 from agrotools.loading.values import NOTHING, lettered, translated, value_at
 from agrotools.text.loose_json import parsed
-from agrotools_benchmarks._dialogs.loading import entry_list, image_size, safe_name
+from agrotools_benchmarks._dialogs.loading import (
+    entry_list,
+    image_size,
+    plain_path,
+    safe_name,
+)
 from agrotools_build.export.folder import write_benchmark
 from agrotools_build.export.gta_entries import (
     DEFAULT_MAP,
@@ -227,9 +232,13 @@ class Source:
                 path for path in sorted(folder.rglob("*.json")) if path.stat().st_size <= 1_000_000
             ]
             listed += map(content_of, small)
-            self.declared = declared_tools(
+            declared = declared_tools(
                 listed, calls, fields.tools, fields.arguments, fields.agreement
             )
+            self.declared = {
+                name: _as_called(tool, [given for called, given in calls if called == name])
+                for name, tool in declared.items()
+            }
 
     @cached_property
     def _by_name(self) -> dict[str, dict[tuple[str, ...], Path]]:
@@ -297,6 +306,18 @@ class Source:
         return ours
 
 
+def _as_called(tool: DeclaredTool, calls: Sequence[Arguments]) -> DeclaredTool:
+    """Return a tool for figures without a tool of ours that runs its calls, if none has data, as one that runs code."""
+    has_no_data = all(chart_of(_renamed(tool, call)) is None for call in calls)
+    if tool.runs == "plot" and calls and has_no_data:
+        return tool.model_copy(update={"runs": "", "renamed": {}})
+    return tool
+
+
+def _renamed(tool: DeclaredTool, arguments: Arguments) -> Arguments:
+    return {tool.renamed.get(name, name): value for name, value in arguments.items()}
+
+
 def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     fields, files = source.fields, tuple(_files(content, entry, source))
     if fields.unknown_tools == "declare" and not entry.calls:
@@ -343,10 +364,18 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
             declared=tuple(tool for tool in source.declared.values() if tool.name in toolset),
             reference=ReferenceTrajectory(steps=_in_groups(steps, [*names.values()])),
             answer=tuple(with_from(slot, steps) for slot in slots),
-            no_tool_eligible=answer_type != "plot" and all(file.kind == "image" for file in files),
+            no_tool_eligible=answer_type not in ("plot", "image")
+            and all(file.kind == "image" for file in files),
+            metadata=_published(names),
         )
     except ValidationError as error:
         raise BenchmarkError(first_error(error)) from error
+
+
+def _published(names: Mapping[str, str]) -> dict[str, JsonValue]:
+    """Return the metadata on the paths of files in the entries, of those that differ from their names here."""
+    paths = {name: plain_path(path) for path, name in names.items()}
+    return {"published_paths": dict(paths)} if any(map(str.__ne__, paths, paths.values())) else {}
 
 
 def plain_id(given: str) -> str:
@@ -380,9 +409,7 @@ def _in_groups(steps: Sequence[ReferenceStep], files: Sequence[Any]) -> tuple[Re
 def _recorded(call: EntryCall, source: Source) -> Observation | None:
     """Return the recorded result of a call, with the chart that it drew, because charts are scored by their data."""
     observation, tool = observation_of(call.returned), source.declared.get(call.tool)
-    renamed = tool.renamed if tool and tool.runs == "plot" else {}
-    given = {renamed.get(name, name): value for name, value in call.arguments.items()}
-    chart = chart_of(given) if tool and tool.runs == "plot" else None
+    chart = chart_of(_renamed(tool, call.arguments)) if tool and tool.runs == "plot" else None
     if chart is None or (observation and observation.error):
         return observation
     return Observation(
