@@ -78,7 +78,7 @@ QUESTIONS = (
             Call("Calculator", {"expression": "80.5 - 72.5"}, "8.0"),
         ),
         _label("8.0", "8"),
-        "The difference is 8.0 mm.",
+        "The difference is 8.0.",
         {"answer_type": "tolerance", "abs_tol": 0.5, "unit": "mm"},
     ),
     Question(

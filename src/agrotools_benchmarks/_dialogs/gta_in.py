@@ -58,7 +58,6 @@ from agrotools_build.export.gta_entries import (
     content_of,
     entries_in,
     files_of,
-    pictures,
     read_entry,
     read_map,
     unread_fields,
@@ -82,13 +81,10 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
 class KnownOfEntries(NamedTuple):
     """What is known of entries before they are converted.
 
-    ``faults``: entries that could not be read, with the reason; ``left``: fields that are not read, with their number;
-    ``folders``: more folders of their files; ``metadata``: more fields of the header's metadata.
+    ``left``: fields that are not read, with their number; ``metadata``: more fields of the header's metadata.
     """
 
-    faults: Mapping[str, str] = MappingProxyType({})
     left: Mapping[str, int] = MappingProxyType({})
-    folders: Sequence[Path] = ()
     metadata: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -102,13 +98,11 @@ def import_entries(
 ) -> BenchmarkHeader:
     """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
     known = known or KnownOfEntries(left=unread_fields(entries, fields))
-    source = Source(folder, fields, entries, known.folders)
+    source = Source(folder, fields, entries)
     samples: list[Sample] = []
     seen: set[str] = set()
     unread: dict[str, list[str]] = {}
-    for key, reason in known.faults.items():
-        unread.setdefault(reason, []).append(key)
-    number_of_all = len(entries) + len(known.faults)
+    number_of_all = len(entries)
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
@@ -207,10 +201,8 @@ class Source:
         folder: Path,
         fields: FieldMap,
         entries: Mapping[str, Any],
-        more_folders: Sequence[Path] = (),
     ) -> None:
         self.folder, self.fields = folder, fields
-        self._folders = dict.fromkeys([folder, *more_folders])
         self._paths: set[Parts] = set()
         """Paths of files in the entries."""
         self.by_end: dict[str, str] = {}
@@ -244,11 +236,9 @@ class Source:
     def _by_name(self) -> dict[str, dict[tuple[str, ...], Path]]:
         """Return the files by name and by the parts of their path in their folder."""
         by_name: dict[str, dict[tuple[str, ...], Path]] = {}
-        for folder in self._folders:
-            for path in folder.rglob("*"):
-                if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-                    parts = path.relative_to(folder).parts
-                    by_name.setdefault(path.name, {}).setdefault(parts, path)
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.resolve().is_relative_to(self.folder.resolve()):
+                by_name.setdefault(path.name, {})[path.relative_to(self.folder).parts] = path
         return by_name
 
     def find(self, path: str) -> Path:
@@ -257,8 +247,6 @@ class Source:
         BenchmarkError: there is none, or several; or two paths of entries would mean one file, and not by all of it.
         """
         parts = _parts_of(path)
-        if parts and (stored := pictures().joinpath(*parts)).is_file():
-            return stored
         found = self._fitting(parts)
         are_ends = any(_is_end(parts, each) for each in found)
         if len(found) != 1 or not (are_ends or self._is_alone(parts, found[0])):

@@ -28,7 +28,7 @@ from agrotools.core import (
     ToleranceSlot,
     first_error,
 )
-from agrotools.core.files import cache_dir, read_text
+from agrotools.core.files import read_text
 from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.loading.values import NOTHING, lettered, list_in, number_in, read_rows, value_at
 from agrotools.text.loose_json import parsed
@@ -167,11 +167,6 @@ def content_of(path: Path) -> Any:
         return read_text(path).strip() if path.suffix == ".txt" else orjson.loads(read_text(path))
     except (OSError, ValueError):
         return None
-
-
-def pictures() -> Path:
-    """Return the folder in the cache of pictures that were inside cells of rows."""
-    return cache_dir("benchmarks") / "pictures"
 
 
 def files_of(content: Any, fields: FieldMap) -> list[Any]:
@@ -359,8 +354,8 @@ class AnswerReader:
         except ValidationError as error:
             raise BenchmarkError(f"its answer: {first_error(error)}") from error
         types = {slot.type for slot in slots}
-        leading = (answer_type for kind, answer_type in _LEADING.items() if kind in types)
-        return next(leading, "exact"), slots
+        leading: list[AnswerType] = [own for kind, own in _LEADING.items() if kind in types]
+        return (leading or ["exact"])[0], slots
 
     def _at(self, key: str, scope: Any) -> Any:
         return value_at(scope, self.fields.answer[key]) if isinstance(scope, dict) else None
@@ -558,9 +553,8 @@ class AnswerReader:
             raise BenchmarkError(
                 f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])"
             )
-        unit = self._at("unit", scope) or (
-            found.unit.symbol if found.unit else self._unit_in_words(text)
-        )
+        unit = self._at("unit", scope) or self._at("unit", self.entry)
+        unit = unit or (found.unit.symbol if found.unit else self._unit_in_words(text))
         number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
         if (stated := _MARGIN.search(text)) or found.high > found.low:
             return number | {
