@@ -30,8 +30,8 @@ class FruitSize(ToolResult):
 
 @tool(category="measurement", version="1")
 def measure_fruit(photo: ImageFile, fruit: str = "apple") -> FruitSize:
-    """Measure fruit."""
-    return FruitSize(mean_mm=81.0 if photo.name.startswith("fruit_1") else 73.0)
+    """Measure fruit: here the size of the file, which no recorded result has."""
+    return FruitSize(mean_mm=float(photo.stat().st_size))
 '''
 MAP = """
 [tools]
@@ -61,4 +61,7 @@ def test_a_tool_of_the_authors_runs_the_calls_that_the_map_gives_it(tmp_path: Pa
     record = json.loads((tmp_path / "run/records.jsonl").read_text().splitlines()[0])
     steps = [step for step in record["trajectory"]["steps"] if step.get("call")]
     measured = [step["observation"] for step in steps if step["call"]["tool"] == "FruitSize"]
-    assert [each["result"]["mean_mm"] for each in measured] == [81.0, 73.0]
+    photos = [folder / f"images/fruit_{number}.jpg" for number in (1, 2)]
+    assert [each["result"]["mean_mm"] for each in measured] == [
+        photo.stat().st_size for photo in photos
+    ]
