@@ -212,7 +212,7 @@ def scored_facts(
         "precision": max(
             0.0, 1 - max(0, len(foreign) - 1) / max(1, sum(bool(one.said) for one in read))
         ),
-        "length_factor": min(1.0, MOST_WORDS / max(1.0, count_words(text))),
+        "length_factor": min(1.0, _most_words(slot) / max(1.0, count_words(text))),
         "branch_factor": math.prod(1 - facts_score(*branch) for branch in branches),
     }
     value = facts_score(slot, read)
@@ -230,6 +230,12 @@ def scored_facts(
         **{name: round(factor, 4) for name, factor in factors.items() if factor < 1},
     }
     return value * math.prod(factors.values()), reading
+
+
+def _most_words(slot: OpenTextSlot) -> float:
+    """Return the words that a text may have: the usual number, or those of a phrase that is a longer answer itself."""
+    longest = max(count_words(phrase) for fact in slot.facts for phrase in fact.phrases)
+    return max(MOST_WORDS, longest)
 
 
 def facts_score(slot: OpenTextSlot | ExcludedBranch, read: Sequence[FactRead]) -> float:

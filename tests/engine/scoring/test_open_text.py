@@ -61,6 +61,13 @@ def test_a_phrase_of_several_sentences_is_stated_by_a_text_that_states_each_of_t
     assert read_fact(fact, advice.replace("has", "has no")).state == "contradicted"
 
 
+def test_a_long_answer_that_is_the_gold_itself_scores_1():
+    answer = " ".join(f"The leaf number {number} has brown rust." for number in range(40))
+    slot = OpenTextSlot(name="answer", label="answer", facts=(Fact(phrases=(answer,)),))
+    assert score_facts(slot, answer)[0] == 1
+    assert score_facts(slot, f"{answer} {answer}")[0] < 1
+
+
 def test_replies_of_a_kind_earn_what_the_floor_sees_in_them():
     """Right replies are mostly missed, and a third of the denied ones are taken for right; docs/judges.md says so."""
     scores: dict[tuple[str, bool], list[float]] = {}
