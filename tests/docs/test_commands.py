@@ -27,7 +27,7 @@ NOT_RUN = {
     r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|\S+:(gpt|gemini|[qQ]wen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
     r"--serve |local:": "needs the server of a model: tests/engine/runner/test_local_server.py",
-    r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
+    r"check agrotools DIR|--benchmark agrotools --data DIR": "needs data sets: tests/benchmarks/released",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"scouting\.xlsx": "needs photos with labels: tests/authoring/test_own_table.py",
     r"tools zones ": "needs rasters of a trial: tests/tools/test_zones.py",

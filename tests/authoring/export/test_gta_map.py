@@ -188,7 +188,7 @@ _UNREADABLE = {
         _entry("x", {"kind": "numeric", "value": "many"}),
         "'many' is of type tolerance and no number",
     ),
-    "no figure": (_entry("x", {"kind": "figure"}), "no call of plot says what it shows"),
+    "no figure": (_entry("x", {"kind": "figure"}), "the last call made no picture"),
     "unknown type": (
         _entry("x", {"kind": "riddle", "value": 1}),
         "of the type 'riddle': add it under [answer_types]",
