@@ -19,11 +19,14 @@ from agrotools.cli.output import (
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
+    from agrotools.cli.results import Evaluated
     from agrotools.core import AgrotoolsError
     from agrotools.formats.benchmark import Benchmark
+    from agrotools.report.evaluation import RunScores
     from agrotools.runner.config import EvalConfig, JudgeConfig
     from agrotools.runner.config_file import ConfigFile
     from agrotools.runner.evaluate import Evaluation
+    from agrotools.scoring.contracts import TextComparisons
 
 
 def evaluate(
@@ -49,7 +52,6 @@ def evaluate(
         print_yardstick_notes,
     )
     from agrotools.core import UsageError
-    from agrotools.report.evaluation import score, with_yardsticks
     from agrotools.runner.config_file import ConfigFile, read_judges
 
     file = ConfigFile.read(config) if config else None
@@ -72,17 +74,7 @@ def evaluate(
             return
         runs, failure = _run_all(configs, loaded, judging, yes=chosen.yes)
         evaluated = Evaluated(configs[0], loaded, runs, typed_arguments(context))
-        progress = terminal_progress()
-        scores = score(
-            [each.run for each in runs],
-            compared,
-            allow_invalid=allow_invalid,
-            with_papers=True,
-            progress=progress,
-        )
-        data_root = configs[0].benchmark.data_root
-        modes = evaluated.asked_modes
-        scores = with_yardsticks(scores, loaded, data_root, modes=modes, progress=progress)
+        scores = _score_runs(evaluated, compared, allow_invalid=allow_invalid)
         print_yardstick_notes(scores)
         has_page = print_evaluation(
             scores,
@@ -98,6 +90,29 @@ def evaluate(
             raise failure
         is_incomplete = evaluated.lacks_replies or bool(evaluated.stops) or not has_page
         raise typer.Exit(validity.exit_code or int(is_incomplete))
+
+
+def _score_runs(
+    evaluated: "Evaluated", comparisons: "TextComparisons", *, allow_invalid: bool
+) -> "RunScores":
+    """Score the runs, with the tables of papers and with floor and ceiling."""
+    from agrotools.report.evaluation import score, with_yardsticks
+
+    progress = terminal_progress()
+    scores = score(
+        [each.run for each in evaluated.runs],
+        comparisons,
+        allow_invalid=allow_invalid,
+        with_papers=True,
+        progress=progress,
+    )
+    return with_yardsticks(
+        scores,
+        evaluated.benchmark,
+        evaluated.config.benchmark.data_root,
+        modes=evaluated.asked_modes,
+        progress=progress,
+    )
 
 
 @dataclass(frozen=True)

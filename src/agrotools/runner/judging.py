@@ -36,7 +36,12 @@ from agrotools.models.metered import (
 from agrotools.runner.config import JudgeConfig
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
+from agrotools.runner.rescore import (
+    JUDGEMENT_HINT,
+    JUDGEMENTS_FILE,
+    JUDGES_SPEND_FILE,
+    RUBRICS_PREFIX,
+)
 from agrotools.runner.store import RunLock, read_manifest
 from agrotools.scoring.judging.judgements import Judgement
 from agrotools.scoring.judging.questions import (
@@ -48,7 +53,6 @@ from agrotools.scoring.judging.questions import (
     read_rubrics,
 )
 
-SPEND_FILE = "judges-spend.jsonl"
 _CACHE = "judging"
 _AT_ONCE = 32
 _SILENT_BEFORE_GIVING_UP = 3
@@ -216,7 +220,7 @@ def judge_run(
                         pending,
                         helper,
                         temperature,
-                        run / SPEND_FILE,
+                        run / JUDGES_SPEND_FILE,
                         file,
                         result,
                         rubrics,
