@@ -17,6 +17,8 @@ MODE = "mode"
 """Column that may say in which mode an answer was given: ``no-tool``, or ``end-to-end`` of a system with tools."""
 STATED_MODES = frozenset(("no_tool", "end_to_end"))
 """Its values, as :func:`snake_case` writes them."""
+MODEL = "model"
+"""Column that says whose answer a row has."""
 READ_BESIDE = (EPOCH, ERROR, "usage")
 """Columns that are read beside a prediction or a transcript."""
 FORM_HINT = """one row for each sample, in JSON Lines or CSV, with its id and the prediction; in Python:

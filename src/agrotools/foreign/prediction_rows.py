@@ -22,7 +22,7 @@ from agrotools.foreign.prediction_columns import (
 )
 from agrotools.foreign.prediction_commas import with_decimal_points
 from agrotools.foreign.prediction_forms import PredictionRows, Row
-from agrotools.foreign.prediction_names import EPOCH, MODE, STATED_MODES, snake_case
+from agrotools.foreign.prediction_names import EPOCH, MODE, MODEL, STATED_MODES, snake_case
 from agrotools.foreign.prediction_photos import (
     ASKS,
     choose_asked,
@@ -301,7 +301,8 @@ def _tells_apart(matches: Sequence[MatchedRow], name: str, taken: TakenColumns) 
         samples[plain_text(match.row.get(name))].add(match.sample.id)
     least = _NEARLY_ALL * len({match.sample.id for match in matches})
     return (
-        len(groups) > 1
+        # Of one sample alone, any remark differs.
+        len(groups) > (0 if name == MODEL else 1)
         and len(samples) == most
         and all(len(each) >= least for each in samples.values())
         and all(len({*each}) == len(each) for each in values)
