@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from agrotools.core import Observation, Record, SampleFile  # noqa: E402
 from agrotools.report.html import build_report  # noqa: E402
 from agrotools.runner.records import RECORDS_FILE  # noqa: E402
+from agrotools.runner.yardsticks import Yardsticks  # noqa: E402
 from support.browser import browser  # noqa: E402
 from support.made_runs import call, end_to_end, keep, made_sample, write_run  # noqa: E402
 
@@ -182,7 +183,7 @@ def main() -> int:
                 )
             if not page.is_file():
                 began = time.perf_counter()
-                written = build_report([run], page, references={})
+                written = build_report([run], page, yardsticks=Yardsticks())
                 print(
                     f"{name}: {written.shown} of {written.records} records, {written.pictures} pictures",
                     end=", ",

@@ -33,8 +33,12 @@ from agrotools.runner.store import read_manifest
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import StudyResult
+    from agrotools.report.screen import Screen
+    from agrotools.runner.gating import GatedRuns
+    from agrotools.runner.rescore import Rescored
     from agrotools.scoring.statistics import Estimate
-    from agrotools.scoring.summary import Summary
+    from agrotools.scoring.summary import RunComparison, Summary
+    from agrotools.scoring.validity import Validity
 
 _LISTED = 10
 """Maximum number of ids listed in a message."""
@@ -80,7 +84,10 @@ class MetricDifference(NamedTuple):
 class Comparison(tuple[MetricDifference, ...]):
     """Differences between all pairs of runs on one benchmark, in the headline metrics of each mode."""
 
-    __slots__ = ()
+    pairs: "Sequence[RunComparison]" = ()
+    """Comparison of each pair with all that ``agrotools compare`` shows: metrics, tasks, causes, samples."""
+    warnings: Sequence[str] = ()
+    """What speaks against the comparison, and what else differs between the runs."""
 
     def __repr__(self) -> str:
         return (
@@ -202,13 +209,37 @@ class Run:
         self.path = Path(path)
         self.manifest: Manifest = read_manifest(self.path)
         self.stopped = stopped
+        self._allow_invalid = False
 
     @cached_property
-    def summary(self) -> "Summary":
-        """All results of the run, as in ``scores.json``. The records are scored on first use."""
+    def _scored(self) -> "Rescored":
         from agrotools.runner.rescore import score_runs
 
-        return score_runs([self.path])[0].summary
+        return score_runs([self.path], allow_invalid=self._allow_invalid)[0]
+
+    @property
+    def summary(self) -> "Summary":
+        """All results of the run, as in ``scores.json``. The records are scored on first use."""
+        return self._scored.summary
+
+    @cached_property
+    def screen(self) -> "Screen":
+        """What ``agrotools eval`` shows of the run: ``ladder`` (floor, planner, score, ceiling) and ``warnings``.
+
+        The baselines of the ladder are run on first use, unless they are kept beside the run.
+        """
+        from agrotools.report.evaluation import RunScores, with_yardsticks
+        from agrotools.report.screen import Screen
+
+        scores = with_yardsticks(RunScores([self.path], [self._scored]))
+        return Screen(scores.scored, scores.yardsticks)
+
+    @property
+    def validity(self) -> "Validity":
+        """Whether the scores may stand, with the exit code and the error of ``agrotools score``."""
+        from agrotools.scoring.validity import check_validity
+
+        return check_validity([self.summary], [str(self.path)], allow_invalid=self._allow_invalid)
 
     @property
     def scores(self) -> Scores:
@@ -516,7 +547,8 @@ def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
     from agrotools.runner.rescore import score_runs
 
     fresh = Run(run.path if isinstance(run, Run) else run)
-    fresh.summary = score_runs([fresh.path], allow_invalid=allow_invalid)[0].summary
+    fresh._allow_invalid = allow_invalid
+    fresh._scored = score_runs([fresh.path], allow_invalid=allow_invalid)[0]
     return fresh
 
 
@@ -524,18 +556,19 @@ def compare(*runs: str | Path | Run) -> Comparison:
     """Return the paired differences of all pairs of runs on one benchmark, with joint p-value adjustment (Holm).
 
     The same differences as those of ``agrotools compare``: in the headline metric of each mode, on common samples,
-    the later run minus the earlier.
+    the later run minus the earlier. The attribute ``pairs`` has all others, and ``warnings`` what speaks against them.
 
     Raises:
         UsageError: fewer than two runs, or runs of different benchmarks.
         RunStoreError: a run cannot be read.
     """
-    from agrotools.runner.rescore import compare_runs
+    from agrotools.report.evaluation import compare_with_reasons
 
     paths = [each.path if isinstance(each, Run) else Path(each) for each in runs]
+    all_pairs = compare_with_reasons(paths)
     differences: list[MetricDifference] = []
     for (first, second), compared in zip(
-        combinations(map(str, paths), 2), compare_runs(paths), strict=True
+        combinations(map(str, paths), 2), all_pairs.pairs, strict=True
     ):
         for mode, metric in compared.headline.items():
             found = compared.modes[mode][metric].overall
@@ -557,7 +590,38 @@ def compare(*runs: str | Path | Run) -> Comparison:
                     is_held=is_held,
                 )
             )
-    return Comparison(differences)
+    comparison = Comparison(differences)
+    comparison.pairs, comparison.warnings = all_pairs
+    return comparison
+
+
+def gate(
+    new: str | Path | Run,
+    against: str | Path | Run,
+    *,
+    max_drop: float = 0.0,
+    mode: Mode | None = None,
+    allow_invalid: bool = False,
+) -> "GatedRuns":
+    """Test whether a run is worse than an older one by more than ``max_drop``, as ``agrotools gate`` does.
+
+    ``result.passed`` of what is returned is the verdict; ``result`` has what it rests on.
+
+    Args:
+        new: a run, its folder, or a file of ``agrotools gate --save``.
+        against: the older run.
+        max_drop: allowed drop of the score, of which 1 is the highest: 0.02 is two points.
+        mode: mode that is tested; by default the headline mode of those that both have.
+        allow_invalid: test the samples that both have a score of, even if many are invalid.
+
+    Raises:
+        UsageError: the runs differ in more than the version that is tested, or have too few clusters in common.
+        RunStoreError: a run cannot be read.
+    """
+    from agrotools.runner.gating import gate_runs
+
+    newer, older = (each.path if isinstance(each, Run) else Path(each) for each in (new, against))
+    return gate_runs(newer, older, mode, max_drop, allow_invalid=allow_invalid)
 
 
 def _imported(name: str) -> Any:

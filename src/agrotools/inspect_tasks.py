@@ -61,6 +61,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.libraries import require_libraries
+from agrotools.foreign.inspect_logs import MANIFEST, RECORD
 from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import Completion, ContentPart, Message, ModelSettings, TextPart
@@ -69,7 +70,6 @@ from agrotools.report.score_text import score_text
 from agrotools.runner.build import plan_run
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import PREVIEWED
-from agrotools.runner.inspect_logs import MANIFEST, RECORD
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.lost_points import lost_shares
 from agrotools.scoring.metrics import FAS

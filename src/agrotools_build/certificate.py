@@ -7,7 +7,6 @@ about the faults in :data:`NOT_CHECKED`.
 """
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +41,7 @@ from agrotools_build.certificate_reward import (
     words_of_code,
 )
 from agrotools_build.certificate_shown import (
+    NUMERAL,
     WORLDS,
     Row,
     count_different,
@@ -71,7 +71,6 @@ _WHOLE = 1 - 1e-9
 """Least reward of an answer that is right in all parts; rewards are means of floats."""
 _EACH_THIRD = 3
 """Episodes with many calls and long texts are played on each third question: on all they take two minutes."""
-_NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 
 NOT_CHECKED = (
     "a password that is calculated, or that stands in the engine: only texts in the code of env are tried",
@@ -370,7 +369,7 @@ def _tells_number(sample: Sample) -> bool:
         if isinstance(gold, int | float) and len(f"{gold:.3g}".strip("0.")) > 2
     }
     shown = env.question_of(env.published(), sample).prompt.rpartition(env.SUBMIT)[2]
-    return not numbers.isdisjoint(f"{float(each):.3g}" for each in _NUMERAL.findall(shown))
+    return not numbers.isdisjoint(f"{float(each):.3g}" for each in NUMERAL.findall(shown))
 
 
 def _seeds(train: Sequence[env.Question], test: Sequence[env.Question]) -> Iterator[Line]:
@@ -404,7 +403,7 @@ def _filled(value: str | Callable[[FormItem, SampleView], str]) -> Callable[[Sam
 
 
 def _numbers(view: SampleView) -> list[str]:
-    return _NUMERAL.findall(view.query) or ["1"]
+    return NUMERAL.findall(view.query) or ["1"]
 
 
 ATTACKS: dict[str, Callable[[SampleView], str]] = {

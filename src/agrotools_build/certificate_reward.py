@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from agrotools.core import Sample, SampleView, Slot, ToleranceSlot
 from agrotools.core.slot import asked_slots
 from agrotools.scoring.metrics import counts_in_fas
+from agrotools.scoring.slot_weights import weighted_mean
 from agrotools.scoring.slots import outcome_value
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.answer_reader import as_form, is_complete
@@ -138,17 +139,17 @@ def known_rewards(sample: Sample) -> Iterator[tuple[str, float]]:
     counted = [slot for slot in slots if counts_in_fas(slot)]
     if not counted or any(slot.made_by_tools for slot in counted):
         return
-    total = sum(slot.weight for slot in counted)
     yield right, 1.0
     yield format_answer(slots, {**values, **_wrong_values(counted)}), 0.0
     for slot in counted:
         wrong = {**values, **_wrong_values([slot])}
-        yield format_answer(slots, wrong), 1 - slot.weight / total
+        without = weighted_mean(counted, [float(other is not slot) for other in counted])
+        yield format_answer(slots, wrong), without
         if isinstance(slot, ToleranceSlot) and slot.margin > 1e-4 * abs(slot.value):
             inside = {**values, slot.name: slot.value + 0.8 * slot.margin}
             outside = {**values, slot.name: slot.value + 1.2 * slot.margin}
             yield format_answer(slots, inside), 1.0
-            yield format_answer(slots, outside), 1 - slot.weight / total
+            yield format_answer(slots, outside), without
 
 
 def _wrong_values(slots: Sequence[Slot]) -> dict[str, Any]:

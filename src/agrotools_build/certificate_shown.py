@@ -33,7 +33,8 @@ ELSEWHERE: tuple[env.Split, int, int] = ("validation", 7, 3)
 MOST_CALLS = 20
 """Documented number of calls; written again here, as a limit that is read from ``env`` cannot be found changed."""
 _NO_TOOLS = ("reset", "get_reward", "submit_answer")
-_NUMERAL = re.compile(r"\d+(?:\.\d+)?")
+NUMERAL = re.compile(r"\d+(?:\.\d+)?")
+"""A number in the text of a question or a tool."""
 _WORD = re.compile(r"[^\W\d_]+|\s{2,}|[^\x20-\x7e]")
 """Words, two or more blanks, and characters outside ASCII, some of which cannot be seen."""
 _TOOLS_EACH = 5
@@ -428,7 +429,7 @@ def unlike_twins(asked: Sequence[Row]) -> int:
         if row.sample.twin:
             prompt = env.Env().reset(id=row.row_id)
             pair = frozenset({f"{row.row_id.partition(':')[0]}", row.sample.id, row.sample.twin})
-            prompts.setdefault(pair, set()).add(_NUMERAL.sub("0", prompt))
+            prompts.setdefault(pair, set()).add(NUMERAL.sub("0", prompt))
     return sum(len(each) > 1 for each in prompts.values())
 
 

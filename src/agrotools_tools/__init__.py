@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools_tools.table import AGROTOOLS, GENERAL_TOOLS, TARGETS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for editors, which show the signatures of these tools
     from agrotools_tools.canopy_height import estimate_canopy_height
     from agrotools_tools.change.tool import detect_change
     from agrotools_tools.counting.tool import count_objects
@@ -45,41 +45,7 @@ if TYPE_CHECKING:
     from agrotools_tools.regions.tool import describe_region
     from agrotools_tools.zones import measure_zones
 
-__all__ = [
-    "AGROTOOLS",
-    "GENERAL_TOOLS",
-    "add_text",
-    "analyze_lesions",
-    "calculate",
-    "compare_images",
-    "count_given_object",
-    "count_objects",
-    "describe_attribute",
-    "describe_image",
-    "describe_region",
-    "detect_change",
-    "detect_objects",
-    "diagnose_pest_disease",
-    "draw_box",
-    "estimate_canopy_height",
-    "extract_marked_region",
-    "generate_image",
-    "identify_weed",
-    "locate_objects",
-    "lookup_agronomy",
-    "measure_crop_weed_area",
-    "measure_fruit_size",
-    "measure_weed_phenotype",
-    "measure_zones",
-    "plot",
-    "plot_code",
-    "read_formula",
-    "read_text",
-    "search_web",
-    "segment_objects",
-    "solve_equations",
-    "stylize_image",
-]
+__all__ = ["AGROTOOLS", "GENERAL_TOOLS", "measure_zones", *TARGETS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from agrotools.calling.workspace import (
     shown_name,
 )
 from agrotools.core import Arguments, Artifact, SampleFile, ToolError
+from agrotools.text.units import read_unit
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 
@@ -53,16 +54,15 @@ _LARGE_SHARE = 0.01
 """Share of pixels below the ground from which there is a flag."""
 _MAP_SIDE = 1024
 """Longest side of the map of heights, pixels."""
-_METRES_PER_UNIT = {
-    "m": 1.0, "metre": 1.0, "metres": 1.0, "meter": 1.0, "meters": 1.0,
-    "dm": 0.1, "decimetre": 0.1, "decimetres": 0.1, "decimeter": 0.1, "decimeters": 0.1,
-    "cm": 0.01, "centimetre": 0.01, "centimetres": 0.01, "centimeter": 0.01, "centimeters": 0.01,
-    "mm": 0.001, "millimetre": 0.001, "millimetres": 0.001, "millimeter": 0.001, "millimeters": 0.001,
-    "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "international foot": 0.3048,
-    "us survey foot": 1200 / 3937, "us survey feet": 1200 / 3937, "us_survey_foot": 1200 / 3937,
-    "ftus": 1200 / 3937, "us-ft": 1200 / 3937,
-}  # fmt: skip
-"""Metres per unit, by the name of the unit in a file (the unit of a GeoTIFF's band)."""
+_HEIGHT_UNITS = ("m", "dm", "cm", "mm", "ft")
+"""Units of heights in files; any other length would be a mistake of the file."""
+_OTHER_FEET = {
+    "international foot": 0.3048,
+    **dict.fromkeys(
+        ("us survey foot", "us survey feet", "us_survey_foot", "ftus", "us-ft"), 1200 / 3937
+    ),
+}
+"""Metres per foot, by names that GeoTIFF files have for it and answers do not."""
 
 HeightFile = Annotated[Path, FileArgument("raster", "")]
 
@@ -539,10 +539,16 @@ class HeightScale(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
+def _metres_per_unit(name: str) -> float | None:
+    """Return the length of the unit of a GeoTIFF's band; None if it is no unit of heights."""
+    unit = read_unit(name) if name else None
+    return unit.factor if unit and unit.symbol in _HEIGHT_UNITS else _OTHER_FEET.get(name)
+
+
 def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
     """Return the metres per unit of the values: the argument, else the unit in the file, else 1."""
     unit_name = (source.dataset.units[0] or "").strip().lower()
-    factor, note = _METRES_PER_UNIT.get(unit_name), f"values are in {unit_name}, as the file says"
+    factor, note = _metres_per_unit(unit_name), f"values are in {unit_name}, as the file says"
     if height_scale is not None:
         factor, note = (
             height_scale,

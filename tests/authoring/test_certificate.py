@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from agrotools.core import Sample
+from agrotools.core import ExactSlot, Sample, Step, ToleranceSlot, Trajectory
 from agrotools.core.slot import asked_slots
+from agrotools.scoring import slot_weights
 from agrotools.scoring.slots import outcome_value
 from agrotools_build import certificate, certificate_reward, certificate_shown, env
+from support.plain_sample import plain_sample
 
 pytestmark = pytest.mark.process
 Patch = pytest.MonkeyPatch
@@ -262,3 +264,20 @@ def test_rewards_against_the_rules_are_found(fault: str, monkeypatch: Patch):
     plant, line = REWARDS[fault]
     plant(monkeypatch)
     assert any(line in check for check in failed(certificate.reward_lines))
+
+
+def test_the_rewards_that_the_certificate_expects_follow_the_weights_of_slots(monkeypatch: Patch):
+    """With the weights changed in one place, rewards of ``Env`` and what the certificate expects stay equal."""
+    trees = ToleranceSlot(name="trees", label="trees", value=10.0, abs_tol=1.0)
+    crop = ExactSlot(name="crop", label="crop", value="maize", choices=("maize", "wheat"))
+    sample = plain_sample(answer=(trees, crop))
+    monkeypatch.setattr(
+        slot_weights, "fas_weight", lambda slot: 2.0 if slot.type == "tolerance" else 1.0
+    )
+    expected = [reward for _, reward in certificate_reward.known_rewards(sample)]
+    assert pytest.approx(1 / 3) in expected  # wrong number
+    assert pytest.approx(2 / 3) in expected  # wrong crop
+    for text, reward in certificate_reward.known_rewards(sample):
+        answer = Step(turn=0, kind="answer", text=text)
+        trajectory = Trajectory(steps=(answer,), termination="answered")
+        assert outcome_value(sample, trajectory) == pytest.approx(reward)

@@ -27,7 +27,7 @@ NOT_RUN = {
     r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|\S+:(gpt|gemini|[qQ]wen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
     r"--serve |local:": "needs the server of a model: tests/engine/runner/test_local_server.py",
-    r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
+    r"check agrotools DIR|--benchmark agrotools --data DIR": "needs data sets: tests/benchmarks/released",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"scouting\.xlsx": "needs photos with labels: tests/authoring/test_own_table.py",
     r"tools zones ": "needs rasters of a trial: tests/tools/test_zones.py",
@@ -45,7 +45,7 @@ NOT_RUN = {
     r"review field ": "waits in the browser, and needs the photographs of field",
     r"agrotools view": "serves until it is stopped: tests/engine/cli/test_view_command.py",
     r"agrotools serve": "serves until it is stopped: tests/tools/serve",
-    r"--predictions (DIR/)?X\.(json|eval)": "needs a log of Inspect: tests/engine/runner/test_inspect_logs.py",
+    r"--predictions (DIR/)?X\.(json|eval)": "needs a log of Inspect: tests/engine/foreign/test_inspect_logs.py",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""
@@ -60,7 +60,10 @@ On the few scenes that tests draw, two steps of the certificate's ladder may be 
 FIRST = {
     "agrotools build --source hf=hf --out again": [
         "agrotools export my-benchmark --format hf --out hf"
-    ]
+    ],
+    "agrotools score --benchmark my-benchmark --predictions answers.jsonl --replies messages.jsonl": [
+        "agrotools score --benchmark my-benchmark --predictions answers.jsonl --unread messages.jsonl"
+    ],
 }
 """Commands that need what others write."""
 

@@ -61,7 +61,7 @@ def write_released(folder: Path) -> None:
         "text": "How many?",
         "task": "tree",
         "pics": [],
-        "gold": {"trees": {"t": "float", "v": 3, "eps": 1}},
+        "gold": {"t": "float", "v": 3, "eps": 1},
     }
     trace = [{"fn": "count", "kwargs": {"what": "tree"}, "out": 3}]
     (folder / "theirs.json").write_text(json.dumps([{**row, "trace": trace}]))

@@ -30,8 +30,8 @@ def test_public_names_of_package_tools_and_plugins():
     assert sorted(at.__all__) == [
         "Action", "AgrotoolsError", "Answer", "Benchmark", "CallTools", "Comparison", "InvalidRunError",
         "MetricDifference", "MetricScore", "Model", "Policy", "Record", "Run", "RunSample", "SampleView", "Step",
-        "Task", "ToolCall", "ToolError", "compare", "evaluate", "load_benchmark",
-        "merge", "read_run", "score", "study", "tool",
+        "Task", "ToolCall", "ToolError", "compare", "evaluate", "gate",
+        "load_benchmark", "merge", "read_run", "score", "study", "tool",
     ]  # fmt: skip
     assert {
         name: [*inspect.signature(getattr(at, name)).parameters]
@@ -53,6 +53,7 @@ def test_public_names_of_package_tools_and_plugins():
             ),
             *("out", "progress", "options"),
         ],
+        "gate": ["new", "against", "max_drop", "mode", "allow_invalid"],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "merge": ["runs", "out", "allow_missing"],
         "read_run": ["path"],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import agrotools as at
-from agrotools.runner.predictions import import_predictions
+from agrotools.foreign.predictions import import_predictions
 from support.openai_server import ReferenceFollower, serving, text_of
 
 pytest.importorskip("inspect_ai")

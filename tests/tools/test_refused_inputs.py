@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,15 +18,12 @@ from support.picture_files import png_header_only
 from support.tool_errors import tool_error
 
 ROWS, COLUMNS = 240, 320
-CALLS: Mapping[str, tuple[str, Mapping[str, JsonValue]]] = {
-    "diagnose_pest_disease": ("image", {}), "identify_weed": ("image", {}),
-    "extract_marked_region": ("image", {}), "count_objects": ("image", {"target": "tree"}),
-    "measure_fruit_size": ("image", {"distance_mm": 900.0, "fx_px": 400.0}),
-    "measure_weed_phenotype": ("image", {}), "analyze_lesions": ("image", {}), "describe_region": ("image", {}),
-    "measure_crop_weed_area": ("image", {}), "detect_change": ("after", {}),
-    "estimate_canopy_height": ("chm", {}),
-}  # fmt: skip
-"""The argument that gets the blank file, and further arguments."""
+FILES = {"image": "photo.jpg", "raster": "heights.tif", "depth": "depth.png"}
+"""A good file of each kind."""
+OPENING_FILES = tuple(
+    name for name in AGROTOOLS if any(kind in get_tool(name).example.values() for kind in FILES)
+)
+"""The tools whose example of a call names a file."""
 
 
 @pytest.fixture(scope="module")
@@ -74,45 +72,51 @@ def refused(tool: str, **arguments: JsonValue | Path) -> ToolError:
     return tool_error(get_tool(tool), **arguments)
 
 
-def test_all_tools_that_open_files_are_here() -> None:
-    without_files = {"lookup_agronomy", "calculate", "plot"}
-    assert {*CALLS} == {*AGROTOOLS} - without_files
+def call_of(tool: str, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return a call after the example of a tool on good files, and the last argument that holds a picture or raster."""
+    call: dict[str, Any] = {}
+    last = ""
+    for name, value in get_tool(tool).example.items():
+        is_file = isinstance(value, str) and value in FILES
+        call[name] = folder / FILES[value] if is_file else value
+        if value in ("image", "raster"):
+            last = name
+    return last, call
 
 
-@pytest.mark.parametrize("tool", CALLS)
+def test_tools_that_open_files_are_found_by_their_examples() -> None:
+    assert {"measure_crop_weed_area", "estimate_canopy_height"} <= {*OPENING_FILES}
+    assert "calculate" not in OPENING_FILES
+
+
+@pytest.mark.parametrize("tool", OPENING_FILES)
 def test_every_tool_refuses_a_file_that_holds_nothing(tool: str, folder: Path) -> None:
-    argument, more = CALLS[tool]
-    others = {"before": folder / "photo.jpg"} if tool == "detect_change" else {}
-    for name in (
-        ["no_heights.tif"] if argument == "chm" else [f"blank_{seed}.jpg" for seed in range(8)]
-    ):
-        error = refused(tool, **{argument: folder / name}, **others, **more)
+    argument, call = call_of(tool, folder)
+    is_raster = call[argument].suffix == ".tif"
+    names = ["no_heights.tif"] if is_raster else [f"blank_{seed}.jpg" for seed in range(8)]
+    for name in names:
+        error = refused(tool, **{**call, argument: folder / name})
         assert error.kind == "nothing_found"
         assert name in error.message
         assert error.hint
 
 
-@pytest.mark.parametrize("tool", CALLS)
+@pytest.mark.parametrize("tool", OPENING_FILES)
 def test_files_that_are_no_pictures_are_refused(tool: str, folder: Path, tmp_path: Path) -> None:
-    argument, more = CALLS[tool]
-    suffix, others = (
-        (".tif", {}) if argument == "chm" else (".png", {"before": folder / "photo.jpg"})
-    )
-    more = {**more, **(others if tool == "detect_change" else {})}
-    assert (
-        refused(tool, **{argument: tmp_path / f"absent{suffix}"}, **more).kind == "file_not_found"
-    )
-    whole = (folder / ("heights.tif" if argument == "chm" else "depth.png")).read_bytes()
-    broken = [] if argument == "chm" else [(folder / "photo.jpg").read_bytes()[:5000]]
+    argument, call = call_of(tool, folder)
+    is_raster = call[argument].suffix == ".tif"
+    suffix = ".tif" if is_raster else ".png"
+    absent = tmp_path / f"absent{suffix}"
+    assert refused(tool, **{**call, argument: absent}).kind == "file_not_found"
+    whole = (folder / ("heights.tif" if is_raster else "depth.png")).read_bytes()
+    broken = [] if is_raster else [(folder / "photo.jpg").read_bytes()[:5000]]
+    other = tmp_path / f"other{suffix}"
     for content in (b"", b"no picture", whole[: len(whole) // 2], *broken):
-        (tmp_path / f"other{suffix}").write_bytes(content)
-        assert (
-            refused(tool, **{argument: tmp_path / f"other{suffix}"}, **more).kind
-            == "unreadable_file"
-        )
-    if argument != "chm":
+        other.write_bytes(content)
+        assert refused(tool, **{**call, argument: other}).kind == "unreadable_file"
+    if not is_raster:
         large = png_header_only(tmp_path / "large.png", 60_000, 60_000)
-        assert refused(tool, **{argument: large}, **more).kind == "limit"
+        assert refused(tool, **{**call, argument: large}).kind == "limit"
 
 
 @pytest.mark.parametrize(
@@ -122,14 +126,8 @@ def test_files_that_are_no_pictures_are_refused(tool: str, folder: Path, tmp_pat
 def test_arguments_out_of_bounds_are_refused(
     tool: str, arguments: Mapping[str, JsonValue], folder: Path
 ) -> None:
-    argument, more = CALLS.get(tool, ("", {"query": "rust"}))
-    files = (
-        {argument: folder / ("heights.tif" if argument == "chm" else "photo.jpg")}
-        if argument
-        else {}
-    )
-    files |= {"before": folder / "photo.jpg"} if tool == "detect_change" else {}
-    assert refused(tool, **files, **{**more, **arguments}).kind == "invalid_argument"
+    _, call = call_of(tool, folder)
+    assert refused(tool, **{**call, **arguments}).kind == "invalid_argument"
 
 
 def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder: Path) -> None:

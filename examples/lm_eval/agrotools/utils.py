@@ -11,10 +11,10 @@ from PIL import Image
 
 from agrotools.agents.images import file_parts
 from agrotools.core import Record, Sample, Step, Trajectory
+from agrotools.foreign.transcripts import in_form
 from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import TextPart
-from agrotools.runner.transcripts import in_form
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.metrics import FAS
 

@@ -7,7 +7,6 @@ import typer
 
 from agrotools.cli.options import command_group, sub_command
 from agrotools.cli.output import (
-    FAULTS,
     allow_closed_pipe,
     command_line,
     count_text,
@@ -15,6 +14,7 @@ from agrotools.cli.output import (
     terminal_progress,
 )
 from agrotools.cli.reading import new_readings, print_readings
+from agrotools.core.exit_codes import FAULTS
 from agrotools.core.registry import function_of
 
 if TYPE_CHECKING:

@@ -2,24 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import (
-    FAULTS,
-    command_line,
-    count_text,
-    print_json,
-    stop_message,
-    warn_of_hidden,
-)
+from agrotools.cli.output import command_line, count_text, print_json, stop_message, warn_of_hidden
+from agrotools.core.exit_codes import FAULTS
 
 if TYPE_CHECKING:
-    from agrotools.core import Mode
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
-    from agrotools.runner.manifest import Manifest
     from agrotools.runner.until_decided import SequentialComparison
     from agrotools.scoring.gate import Gate
     from agrotools.scoring.table_scores import TableReading
@@ -39,15 +31,12 @@ def compare(
     Tables (CSV) have the columns model, sample and score.
     """
     import sys
-    from itertools import combinations
 
     from agrotools.cli.reading import new_readings, print_readings
-    from agrotools.report.comparison import comparison_data, comparison_tables, with_reasons
-    from agrotools.report.html import incomparable
+    from agrotools.report.comparison import comparison_data, comparison_tables
+    from agrotools.report.evaluation import ComparedRuns, compare_with_reasons
     from agrotools.report.terminal import print_parts
     from agrotools.runner.build import load_for_run
-    from agrotools.runner.rescore import compare_runs, warnings_of_looks
-    from agrotools.runner.store import read_manifest
     from agrotools.runner.until_decided import config_of_run
     from agrotools.scoring.gate import compare_tables
     from agrotools.scoring.table_scores import TableReading, is_table
@@ -59,26 +48,21 @@ def compare(
         with stop_message("finished samples are kept"):
             print_until_decided(configs, load_for_run(configs[0], sys.stderr), as_json=as_json)
         return
-    folders = [] if tables else runs
     warn_of_hidden(tables)
-    for text in warnings_of_looks(folders):
-        typer.echo(f"warning: {text}", err=True)
     readings = new_readings(yes=False)
-    how = TableReading(cluster, readings)
-    compared = compare_runs(runs) if folders else compare_tables(*runs, how=how)
+    if tables:
+        how = TableReading(cluster, readings)
+        compared = ComparedRuns(compare_tables(*runs, how=how))
+    else:
+        compared = compare_with_reasons(runs, flips)
     print_readings(readings)
-    for difference in incomparable([read_manifest(run) for run in folders]):
-        typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
-    if folders:
-        compared = [
-            with_reasons(each, pair, flips)
-            for each, pair in zip(compared, combinations(runs, 2), strict=True)
-        ]
+    for text in compared.warnings:
+        typer.echo(f"warning: {text}", err=True)
     if as_json:
         read = readings.as_data() if tables else {}
-        print_json([comparison_data(each) | read for each in compared])
+        print_json([comparison_data(each) | read for each in compared.pairs])
         return
-    for at, each in enumerate(compared):
+    for at, each in enumerate(compared.pairs):
         if at:
             typer.echo()
         print_parts(comparison_tables(each, flips=flips, details=details))
@@ -224,8 +208,9 @@ def _tested(
 ) -> "tuple[Gate, str, str]":
     """Test the new version against the older one, both runs or tables; return the result and both models."""
     from agrotools.core import UsageError
+    from agrotools.runner.gating import gate_runs
     from agrotools.runner.rescore import check_distinct
-    from agrotools.runner.saved_run import is_saved_run, opened_run
+    from agrotools.runner.saved_run import is_saved_run
     from agrotools.scoring.gate import gate_tables
     from agrotools.scoring.table_scores import is_table
 
@@ -236,11 +221,12 @@ def _tested(
             raise UsageError("a table of scores has no modes", hint="leave out --mode")
         warn_of_hidden([path for path in (new, against) if path.is_file()])
         tested = gate_tables(new, against, max_drop, allow_invalid=allow_invalid, how=how)
-    else:
-        with opened_run(new) as newer, opened_run(against) as older:
-            tested = _gate_runs(newer, older, mode, max_drop, allow_invalid=allow_invalid)
-    check_distinct([new, against])
-    return tested
+        check_distinct([new, against])
+        return tested
+    gated = gate_runs(new, against, mode, max_drop, allow_invalid=allow_invalid)
+    for text in gated.warnings:
+        typer.echo(f"warning: {text}", err=True)
+    return gated.result, gated.new, gated.old
 
 
 def _save(run: Path, file: Path) -> None:
@@ -265,76 +251,6 @@ def _check_ending(path: Path | None, endings: Sequence[str]) -> None:
     if path is not None and path.suffix.lower() not in endings:
         known = " or ".join(filter(None, endings))
         raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
-
-
-def _gate_runs(
-    new: Path, old: Path, mode: str | None, max_drop: float, *, allow_invalid: bool
-) -> "tuple[Gate, str, str]":
-    """Test a run against an older one; return the names of both models, too."""
-    from agrotools.core import UsageError
-    from agrotools.runner.rescore import scored_run, warnings_of_looks
-    from agrotools.runner.store import read_manifest
-    from agrotools.scoring.gate import gate as tested
-
-    of_new, of_old = read_manifest(new), read_manifest(old)
-    differences = _differences([of_new, of_old], compare_modes=mode is None)
-    if differences:
-        raise UsageError(
-            f"these runs cannot be compared: {differences[0]}", hint="run NEW as OLD was run"
-        )
-    for text in warnings_of_looks((new, old)):
-        typer.echo(f"warning: {text}", err=True)
-    result = tested(
-        scored_run(new),
-        scored_run(old),
-        _mode([of_new, of_old], mode),
-        max_drop,
-        allow_invalid=allow_invalid,
-    )
-    return result, of_new.shown_model, of_old.shown_model
-
-
-def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> list[str]:
-    """Return the differences that make a test of two runs meaningless."""
-    from agrotools.runner.rescore import benchmark_differences
-
-    found = benchmark_differences(manifests)
-    for field, (words, nothing) in _COMPARED_FIELDS.items():
-        values = [getattr(manifest, field) for manifest in manifests]
-        if values[0] != values[1]:
-            named = ["quick part" if value is True else str(value or nothing) for value in values]
-            found.append(f"different {words}: {' / '.join(named)}")
-    modes = [", ".join(sorted(manifest.modes)) for manifest in manifests]
-    both_end_to_end = all("end-to-end" in manifest.modes for manifest in manifests)
-    if compare_modes and modes[0] != modes[1] and not both_end_to_end:
-        found.append(f"different modes: {' / '.join(modes)} (--mode chooses one that both have)")
-    return found
-
-
-_COMPARED_FIELDS = {
-    "scoring": ("scoring versions", "whole"),
-    "quick": ("parts of the benchmark", "whole"),
-    "degrade": ("degradations", "none"),
-    "faults": ("faults in tool calls", "none"),
-    "shard": ("shards", "whole"),
-}
-"""Fields of a manifest that two tested runs share: their name, and the word for a value that is not set."""
-
-
-def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
-    """Return the mode that is tested: the chosen one, else the headline mode of those that both runs have."""
-    from agrotools.core import UsageError
-    from agrotools.runner.ladder import headline_mode
-
-    first, second = manifests
-    common = cast("tuple[Mode, ...]", tuple(each for each in first.modes if each in second.modes))
-    if mode is None:
-        return headline_mode(common)
-    if mode not in common:
-        raise UsageError(
-            f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}"
-        )
-    return cast("Mode", mode)
 
 
 def _lines(result: "Gate", new: str, old: str) -> list[str]:

@@ -13,16 +13,20 @@ from agrotools.cli.output import (
     command_line,
     count_text,
     stop_message,
+    terminal_progress,
     typed_arguments,
 )
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
+    from agrotools.cli.results import Evaluated
     from agrotools.core import AgrotoolsError
     from agrotools.formats.benchmark import Benchmark
+    from agrotools.report.evaluation import RunScores
     from agrotools.runner.config import EvalConfig, JudgeConfig
     from agrotools.runner.config_file import ConfigFile
     from agrotools.runner.evaluate import Evaluation
+    from agrotools.scoring.contracts import TextComparisons
 
 
 def evaluate(
@@ -43,10 +47,9 @@ def evaluate(
     from agrotools.cli.planning import planned_run, print_plans
     from agrotools.cli.results import (
         Evaluated,
-        ask_judges,
-        exit_code,
-        present_evaluation,
-        score,
+        print_evaluation,
+        print_validity,
+        print_yardstick_notes,
     )
     from agrotools.core import UsageError
     from agrotools.runner.config_file import ConfigFile, read_judges
@@ -58,7 +61,8 @@ def evaluate(
     chosen = _read_options(benchmark, given, config)
     configs = _prepare_configs(chosen, file, judging, get=get)
     compared = texts.comparisons()
-    with stop_message("finished samples are kept"):
+    kept = "finished samples and judgements" if judging.judge else "finished samples"
+    with stop_message(f"{kept} are kept"):
         configs, loaded = _load_and_ask(chosen, configs, file)
         if chosen.dry_run:
             plans = [planned_run(each, loaded) for each in configs]
@@ -68,12 +72,11 @@ def evaluate(
 
             print_until_decided(configs, loaded, as_json=as_json, yes=chosen.yes)
             return
-        runs, failure = _run_all(configs, loaded, yes=chosen.yes)
-        folders = [each.run for each in runs]
-        replies_missing = ask_judges(folders, judging)
+        runs, failure = _run_all(configs, loaded, judging, yes=chosen.yes)
         evaluated = Evaluated(configs[0], loaded, runs, typed_arguments(context))
-        scores = score(folders, compared, allow_invalid=allow_invalid, evaluated=evaluated)
-        has_page = present_evaluation(
+        scores = _score_runs(evaluated, compared, allow_invalid=allow_invalid)
+        print_yardstick_notes(scores)
+        has_page = print_evaluation(
             scores,
             evaluated,
             compared,
@@ -81,10 +84,35 @@ def evaluate(
             as_json=as_json,
             allow_invalid=allow_invalid,
         )
-        code = exit_code(scores, allow_invalid=allow_invalid)
+        validity = scores.validity(allow_invalid=allow_invalid)
+        print_validity(validity)
         if failure:
             raise failure
-        raise typer.Exit(code or int(replies_missing or bool(evaluated.stops) or not has_page))
+        is_incomplete = evaluated.lacks_replies or bool(evaluated.stops) or not has_page
+        raise typer.Exit(validity.exit_code or int(is_incomplete))
+
+
+def _score_runs(
+    evaluated: "Evaluated", comparisons: "TextComparisons", *, allow_invalid: bool
+) -> "RunScores":
+    """Score the runs, with the tables of papers and with floor and ceiling."""
+    from agrotools.report.evaluation import score, with_yardsticks
+
+    progress = terminal_progress()
+    scores = score(
+        [each.run for each in evaluated.runs],
+        comparisons,
+        allow_invalid=allow_invalid,
+        with_papers=True,
+        progress=progress,
+    )
+    return with_yardsticks(
+        scores,
+        evaluated.benchmark,
+        evaluated.config.benchmark.data_root,
+        modes=evaluated.asked_modes,
+        progress=progress,
+    )
 
 
 @dataclass(frozen=True)
@@ -129,10 +157,10 @@ def _prepare_configs(
     from contextlib import nullcontext
 
     from agrotools.cli.planning import offer_download
-    from agrotools.cli.results import check_judges
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.config_file import read_config
     from agrotools.runner.early_checks import check_models, with_endpoint
+    from agrotools.runner.judging import check_judges
 
     configs = read_config(file, chosen.options_of_config, chosen.models)
     if not chosen.dry_run and configs[0].benchmark.data_root is None:
@@ -181,15 +209,16 @@ def _load_and_ask(
 
 
 def _run_all(
-    configs: "Sequence[EvalConfig]", loaded: "Benchmark", *, yes: bool
+    configs: "Sequence[EvalConfig]", loaded: "Benchmark", judging: "JudgeConfig", *, yes: bool
 ) -> "tuple[list[Evaluation], AgrotoolsError | None]":
-    """Execute the runs, and return them with the error that ended them early, if one did.
+    """Execute the runs, with their judges, and return them with the error that ended them early, if one did.
 
     The error of the first run is raised at once: nothing can be shown.
     """
     import sys
 
     from agrotools.cli.planning import ask_before_spending
+    from agrotools.cli.results import print_judged
     from agrotools.core import AgrotoolsError
     from agrotools.runner.evaluate import evaluate as execute_run
 
@@ -197,7 +226,10 @@ def _run_all(
     try:
         for each in configs:
             confirm = None if yes else ask_before_spending(each)
-            runs.append(execute_run(each, sys.stderr, benchmark=loaded, confirm=confirm))
+            run = execute_run(each, sys.stderr, benchmark=loaded, confirm=confirm, judges=judging)
+            runs.append(run)
+            for judged in run.judged:
+                print_judged(judged)
     except AgrotoolsError as error:
         if not runs:
             raise

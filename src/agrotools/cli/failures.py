@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, code_of
-
 if TYPE_CHECKING:
     import sqlite3
 
@@ -32,6 +30,7 @@ def failure_of(error: Exception) -> CommandFailure | None:
     import sqlite3
 
     from agrotools.core.errors import AgrotoolsError
+    from agrotools.core.exit_codes import code_of
     from agrotools.core.libraries import library_of
 
     if module := library_of(error):
@@ -52,6 +51,7 @@ def failure_of(error: Exception) -> CommandFailure | None:
 
 
 def _missing_library(module: str) -> CommandFailure:
+    from agrotools.core.exit_codes import BAD_USAGE
     from agrotools.core.libraries import missing_libraries
 
     missing = missing_libraries("this command", [module])
@@ -64,6 +64,8 @@ def _is_in_arguments(error: UnicodeEncodeError) -> bool:
 
 
 def _argument_not_in_utf8(error: UnicodeEncodeError) -> CommandFailure:
+    from agrotools.core.exit_codes import BAD_USAGE
+
     return CommandFailure(
         f"{error.object!r} is not a name in UTF-8",
         "rename it, or set a locale that uses UTF-8",
@@ -78,6 +80,8 @@ def _names_unknown_user(error: RuntimeError) -> bool:
 
 
 def _unknown_user() -> CommandFailure:
+    from agrotools.core.exit_codes import BAD_USAGE
+
     return CommandFailure(
         "a path begins with ~ and a name, but no user has that name",
         "write the path in full",
@@ -86,6 +90,8 @@ def _unknown_user() -> CommandFailure:
 
 
 def _no_temporary_files(error: "sqlite3.OperationalError") -> CommandFailure:
+    from agrotools.core.exit_codes import NOT_DONE
+
     return CommandFailure(
         f"temporary files: {error}",
         "free some space, or name another folder in TMPDIR",
@@ -106,6 +112,8 @@ def _lacks_memory(error: BaseException) -> bool:
 
 
 def _lack_of_memory(error: Exception) -> CommandFailure:
+    from agrotools.core.exit_codes import NOT_DONE
+
     return CommandFailure(
         f"not enough memory or threads: {error}",
         "raise their limits (ulimit -v, ulimit -u)",

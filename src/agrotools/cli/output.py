@@ -1,4 +1,4 @@
-"""Exit codes of all commands (also described in ``docs/guarantees.md``), and JSON output."""
+"""What all commands share: standard streams, JSON output, typed arguments, and what Ctrl-C says."""
 
 import io
 import os
@@ -19,46 +19,6 @@ if TYPE_CHECKING:
 
 _TYPED = "agrotools.typed"
 """Key of the arguments in the data that the contexts of a command line share."""
-
-DONE = 0
-FAULTS = 1
-"""The command completed, but something is wrong or missing: invalid samples, benchmark faults, budget reached."""
-BAD_USAGE = 2
-"""An argument refers to something that does not exist or is of the wrong kind, or arguments do not fit together."""
-NOT_DONE = 3
-"""The command failed because of a disk, an endpoint, a damaged file, or a lock held by another process."""
-UNDECIDED = 4
-"""The command asks: data may mean two things, and it does not choose in silence. The hint says what settles it."""
-STOPPED = 130
-"""The command was interrupted (Ctrl-C, SIGTERM, SIGHUP)."""
-
-_CALLER_ERRORS = frozenset(
-    "invalid_argument unknown_tool missing_metadata file_not_found unreadable_file path_outside_workspace region_empty "
-    "band_not_found shape_mismatch crs_mismatch".split()
-)
-"""Kinds of tool errors that other arguments or another file avoid."""
-
-
-def code_of(error: Exception) -> int | None:
-    """Return the exit code for an error; None for a bug in the program, which is shown with its stack trace."""
-    # Imported here because --help must not wait for pydantic.
-    from agrotools.core.errors import (
-        AgrotoolsError,
-        BudgetReached,
-        ToolError,
-        UndecidedError,
-        UsageError,
-    )
-
-    if isinstance(error, ToolError):
-        return BAD_USAGE if error.kind in _CALLER_ERRORS else NOT_DONE
-    if isinstance(error, UsageError):
-        return BAD_USAGE
-    if isinstance(error, UndecidedError):
-        return UNDECIDED
-    if isinstance(error, BudgetReached):
-        return FAULTS
-    return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None
 
 
 @contextmanager
@@ -158,6 +118,9 @@ def stop_message(text: str, again: str = "to resume") -> Generator[None]:
 
 def end_stopped(text: str = " before it was done", again: str = "") -> typer.Exit:
     """Say that the command was stopped and what is kept, and return the end of the command."""
+    # Imported here because --help must not wait for pydantic.
+    from agrotools.core.exit_codes import STOPPED
+
     with suppress(OSError):  # the terminal may be gone
         typer.echo(f"\nstopped{text}; run the same command again{again}", err=True)
     return typer.Exit(STOPPED)

@@ -1,11 +1,13 @@
 """``agrotools report`` and ``view``: runs as one HTML file, on a local page, or listed in the terminal."""
 
+import sys
 from pathlib import Path
 
 import typer
 
 from agrotools.cli.options import TextOptions
-from agrotools.cli.output import DONE, NOT_DONE, command_line, count_text, print_json
+from agrotools.cli.output import command_line, count_text, print_json, terminal_progress
+from agrotools.core.exit_codes import DONE, NOT_DONE
 
 
 def report(
@@ -20,6 +22,7 @@ def report(
 ) -> None:
     """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
     from agrotools.core import UsageError
+    from agrotools.core.progress import no_progress
     from agrotools.report.html import build_report
     from agrotools.runner.rescore import check_distinct
 
@@ -40,6 +43,7 @@ def report(
         data_root=data_root,
         allow_invalid=allow_invalid,
         comparisons=texts.comparisons(),
+        progress=terminal_progress() if sys.stderr.isatty() else no_progress,
     )
     for note in written.notes:
         typer.echo(f"warning: {note}", err=True)

@@ -1,7 +1,6 @@
-"""Scoring, judging and display of runs, for ``eval`` and ``score``."""
+"""What ``eval``, ``score`` and ``merge`` print of scores, judges and pages. The values come from the rooms below."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,103 +11,19 @@ from agrotools.cli.output import (
     command_line,
     count_text,
     print_json,
-    stop_message,
     terminal_progress,
 )
 
 if TYPE_CHECKING:
-    from agrotools.core import BudgetReached, Mode, Record, Score
+    from agrotools.core import BudgetReached, Mode
     from agrotools.core.readings import Readings
     from agrotools.formats.benchmark import Benchmark
-    from agrotools.models.endpoint import PricedModel
-    from agrotools.report.settings import PaperTables, PaperTally
-    from agrotools.runner.config import EvalConfig, JudgeConfig
+    from agrotools.report.evaluation import RunScores
+    from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
-    from agrotools.runner.ladder import References
-    from agrotools.runner.rescore import Rescored
     from agrotools.scoring.contracts import TextComparisons
-    from agrotools.scoring.judging.questions import Rubrics
-    from agrotools.scoring.summary import ModeSummary, Summary
-
-
-def check_judges(options: "JudgeConfig", benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
-    """Check the options before anything runs, and return the user's rubrics by benchmark."""
-    from agrotools.core import UsageError
-
-    judges = options.judge
-    if not judges:
-        return {}
-    if len(set(judges)) < len(judges):
-        raise UsageError(
-            "the same judge is given twice",
-            hint="judge_votes = N in the file of --config lets one judge grade several times",
-        )
-    from agrotools.scoring.judging.questions import labelled_questions, read_rubrics
-
-    if options.judge_calibration:
-        labelled_questions(options.judge_calibration)
-    for spec in judges:
-        _judge(spec, options)
-    path = options.judge_rubrics
-    return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)} if path else {}
-
-
-def _judge(spec: str, options: "JudgeConfig") -> "PricedModel":
-    from agrotools.models import Endpoint, WireSettings, priced_model
-
-    wire = WireSettings(concurrency=options.judge_concurrency)
-    where = (spec, options.judge_base_url, options.judge_api_key_env)
-    endpoint = Endpoint(*where, wire, options.judge_price, options.judge_budget)
-    return priced_model(endpoint, option="judge_price")
-
-
-def ask_judges(runs: Sequence[Path], options: "JudgeConfig") -> bool:
-    """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing."""
-    from agrotools.runner.store import read_manifest
-
-    judges = options.judge
-    benchmarks = {run: read_manifest(run).benchmark for run in runs} if judges else {}
-    rubrics = check_judges(options, [*benchmarks.values()])
-    if not judges:
-        return False
-    from agrotools.runner.judging import judge_run
-    from agrotools.scoring.judging.questions import labelled_questions
-
-    labelled = labelled_questions(options.judge_calibration) if options.judge_calibration else {}
-    missing = False
-    for run in runs:
-        for spec in judges:
-            helper = _judge(spec, options)
-            with stop_message("judgements are kept"):
-                judged = judge_run(
-                    run,
-                    helper,
-                    votes=options.judge_votes,
-                    labelled=labelled,
-                    rubrics=rubrics.get(benchmarks[run]),
-                    progress=terminal_progress(),
-                )
-            missing |= _report_asking(run, judged, helper)
-    return missing
-
-
-def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> bool:
-    """Print the outcome on standard error; return True if replies are missing."""
-    if not (judged.replies or judged.known or judged.missing):
-        typer.echo(f"{run}: no answers that a judge could grade", err=True)
-        return False
-    tokens = f"; {helper.model.stats.tokens_text}" if judged.replies else ""
-    replies, missing = (count_text(n, "reply", "replies") for n in (judged.replies, judged.missing))
-    lines = [f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}"]
-    if judged.missing:
-        lines.append(f"warning: {missing} missing; run the same command again to resume")
-    if error := judged.error:
-        lines.append(
-            f"warning: {error.message}" + (f"\nhint: {error.advice}" if error.advice else "")
-        )
-    typer.echo("\n".join(lines), err=True)
-    return judged.missing > 0
+    from agrotools.scoring.validity import Validity
 
 
 class Evaluated(NamedTuple):
@@ -131,109 +46,38 @@ class Evaluated(NamedTuple):
     def stops(self) -> "list[BudgetReached]":
         return [each.stopped for each in self.runs if each.stopped]
 
-
-@dataclass(frozen=True)
-class RunScores:
-    """Scores of runs side by side, with all that they are shown with.
-
-    ``references``: floor, planner and ceiling in the mode that the screen at the end of ``eval`` headlines.
-    ``page_references``: the same in the mode that the page headlines.
-    """
-
-    runs: Sequence[Path]
-    scored: "Sequence[Rescored]"
-    papers: "Sequence[PaperTables]" = ()
-    references: "References | None" = None
-    page_references: "References | None" = None
-
     @property
-    def summaries(self) -> "list[Summary]":
-        return [each.summary for each in self.scored]
-
-    @property
-    def parts(self) -> "list[ModeSummary]":
-        """Summaries of all modes of all runs."""
-        return [part for summary in self.summaries for part in summary.modes.values()]
-
-    @property
-    def are_silent(self) -> bool:
-        """True if no sample of any run got a reply: there is nothing to show."""
-        return bool(self.parts) and all(part.invalid.n == part.n_records for part in self.parts)
-
-    @property
-    def first_model(self) -> int:
-        """Number of the first run that is not of a baseline; 0 if all are."""
-        return self.first_model_in(None)
-
-    def first_model_in(self, mode: "Mode | None") -> int:
-        """Return the number of the first run in ``mode`` that is not of a baseline, else of the first one in it.
-
-        Args:
-            mode: a mode; None for any.
-        """
-        places = [
-            at for at, summary in enumerate(self.summaries) if mode is None or mode in summary.modes
-        ]
-        models = [at for at in places if not self.summaries[at].model.startswith("baseline:")]
-        return next(iter([*models, *places]), 0)
+    def lacks_replies(self) -> bool:
+        """True if a judge did not grade all answers."""
+        return any(judged.missing for each in self.runs for judged in each.judged)
 
 
-def score(
-    runs: Sequence[Path],
-    comparisons: "TextComparisons",
-    *,
-    allow_invalid: bool,
-    paper: bool = False,
-    evaluated: Evaluated | None = None,
-) -> RunScores:
-    """Score runs and write each ``scores.json``.
-
-    Args:
-        runs: run folders.
-        comparisons: additional text comparisons.
-        allow_invalid: report scores even if many samples are invalid or were lost.
-        paper: also fill the tables of the benchmark's paper.
-        evaluated: set by ``eval``, which also shows floor and ceiling.
-    """
-    from agrotools.report.settings import PaperTally
-
-    beside_papers = PaperTally(runs if paper or evaluated else [])
-    scored = _score_with_progress(
-        runs,
-        comparisons,
-        beside_papers,
-        allow_invalid=allow_invalid,
-        with_progress=evaluated is not None,
-    )
-    scores = RunScores(runs, scored)
-    if scores.are_silent:
-        return scores
-    summaries = dict(zip(runs, scores.summaries, strict=True))
-    scores = replace(scores, papers=beside_papers.tables(summaries))
-    if evaluated:
-        scores = _with_references(scores, evaluated)
-    return scores
+def print_judged(judged: "JudgedRun") -> None:
+    """Print what a judge gave for a run, on standard error."""
+    if not (judged.replies or judged.known or judged.missing):
+        typer.echo(f"{judged.run}: no answers that a judge could grade", err=True)
+        return
+    tokens = f"; {judged.tokens}" if judged.replies else ""
+    replies, missing = (count_text(n, "reply", "replies") for n in (judged.replies, judged.missing))
+    lines = [f"{judged.run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}"]
+    if judged.missing:
+        lines.append(f"warning: {missing} missing; run the same command again to resume")
+    if error := judged.error:
+        lines.append(
+            f"warning: {error.message}" + (f"\nhint: {error.advice}" if error.advice else "")
+        )
+    typer.echo("\n".join(lines), err=True)
 
 
-def exit_code(scores: RunScores, *, allow_invalid: bool) -> int:
-    """Return the exit code of scores, and print the error behind it.
-
-    0; 1 if samples are invalid or missing; 3 if no sample got a reply, or if more than half of the samples of a mode
-    ended without an answer that can be scored, unless ``allow_invalid``.
-    """
-    if scores.are_silent:
-        reason = next(iter(scores.parts[0].invalid.reasons))
-        typer.echo(f"error: no sample got a reply: {reason}", err=True)
-        return 3
-    if not allow_invalid and _lost_most(scores.runs, scores.summaries):
-        return 3
-    has_invalid = any(part.invalid.n or not part.headline for part in scores.parts)
-    has_missing = any(each.missing for each in scores.summaries)
-    return int(has_invalid or has_missing)
+def print_validity(validity: "Validity") -> None:
+    """Print the error that forbids to let scores stand, if there is one."""
+    if validity.error:
+        hint = f"\nhint: {validity.hint}" if validity.hint else ""
+        typer.echo(f"error: {validity.error}{hint}", err=True)
 
 
-def present(
-    scores: RunScores,
+def print_scores(
+    scores: "RunScores",
     *,
     details: bool,
     as_json: bool,
@@ -243,28 +87,26 @@ def present(
     """Print the tables of runs, or their scores as JSON, after ``score`` and ``merge``.
 
     Args:
+        scores: scores of the runs.
         details: also print scores by task and answer type, and statistics.
         as_json: print the scores as JSON.
         paper: print the tables of the benchmark's paper, with its published figures.
         readings: how a file of predictions was read, which the JSON says, too.
     """
-    from agrotools.report.html import incomparable
-    from agrotools.runner.store import read_manifest
-
     if as_json:
         how = {"readings": readings.as_data()} if readings else {}
         _print_json(scores, [how] * len(scores.summaries))
     elif not scores.are_silent:
         with allow_closed_pipe():
-            _print_tables(scores.runs, scores.scored, details=details)
-    for difference in incomparable([read_manifest(run) for run in scores.runs]):
+            _print_tables(scores, details=details)
+    for difference in scores.differences:
         typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
     if not scores.are_silent:
-        _print_papers(scores.runs, scores.papers, paper=paper, as_json=as_json)
+        _print_papers(scores, paper=paper, as_json=as_json)
 
 
-def present_evaluation(
-    scores: RunScores,
+def print_evaluation(
+    scores: "RunScores",
     evaluated: Evaluated,
     comparisons: "TextComparisons",
     *,
@@ -285,7 +127,7 @@ def present_evaluation(
         return True
     if details and not as_json:
         with allow_closed_pipe():
-            _print_tables(scores.runs, scores.scored, details=details)
+            _print_tables(scores, details=details)
     page = _write_page(scores, comparisons, allow_invalid=allow_invalid)
     if as_json:
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
@@ -296,7 +138,13 @@ def present_evaluation(
     return page is not None
 
 
-def _print_json(scores: RunScores, how: "Sequence[dict[str, Any]]") -> None:
+def print_yardstick_notes(scores: "RunScores") -> None:
+    """Print why a baseline is missing on the screen or on the page, on standard error."""
+    for note in dict.fromkeys((*scores.yardsticks.notes, *scores.page_yardsticks.notes)):
+        typer.echo(f"warning: {note}", err=True)
+
+
+def _print_json(scores: "RunScores", how: "Sequence[dict[str, Any]]") -> None:
     """Print the scores of each run, with ``how`` each run came about."""
     data = [
         summary.model_dump(mode="json") | more
@@ -306,119 +154,35 @@ def _print_json(scores: RunScores, how: "Sequence[dict[str, Any]]") -> None:
         print_json(data)
 
 
-def _score_with_progress(
-    runs: Sequence[Path],
-    comparisons: "TextComparisons",
-    beside_papers: "PaperTally",
-    *,
-    allow_invalid: bool,
-    with_progress: bool,
-) -> "list[Rescored]":
-    from agrotools.runner.rescore import score_runs
-    from agrotools.runner.store import read_manifest
-
-    progress = terminal_progress()
-    n_scored = 0
-    n_records = (
-        sum(sum(read_manifest(run).planned.values()) for run in runs) if with_progress else 0
-    )
-
-    def on_scored(run: Path, record: "Record", rows: "list[Score]") -> None:
-        nonlocal n_scored
-        beside_papers.add(run, record, rows)
-        n_scored += 1
-        if with_progress:
-            progress("scores", n_scored, max(n_records, n_scored))
-
-    return score_runs(
-        runs, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored
-    )
-
-
-def _with_references(scores: RunScores, evaluated: Evaluated) -> RunScores:
-    """Return scores with floor, planner and ceiling for the screen and for the page.
-
-    The screen headlines a mode that the user asked for. The page is of all modes that the runs have, also from earlier
-    commands, so that it may headline another one.
-    """
-    from agrotools.report.screen import headline
-
-    on_screen = headline(scores.summaries, evaluated.asked_modes)
-    on_page = headline(scores.summaries)
-    screen_mode = on_screen[0].mode if on_screen else None
-    page_mode = on_page[0].mode if on_page else None
-    references = _references(scores, evaluated, screen_mode)
-    page_references = references
-    if page_mode != screen_mode:
-        page_references = _references(scores, evaluated, page_mode)
-    return replace(scores, references=references, page_references=page_references)
-
-
-def _references(scores: RunScores, evaluated: Evaluated, mode: "Mode | None") -> "References":
-    """Return floor, planner and ceiling of the first model in ``mode``."""
-    from agrotools.runner.ladder import headline_mode, references_of, with_constant
-
-    at = scores.first_model_in(mode)
-    run, scored = scores.runs[at], scores.scored[at]
-    data_root = evaluated.config.benchmark.data_root
-    references = references_of(run, evaluated.benchmark, data_root, terminal_progress(), mode)
-    return with_constant(references, scored, mode or headline_mode((*scored.summary.modes,)))
-
-
 def _write_page(
-    scores: RunScores, comparisons: "TextComparisons", *, allow_invalid: bool
+    scores: "RunScores", comparisons: "TextComparisons", *, allow_invalid: bool
 ) -> Path | None:
-    """Write the page of all runs to the folder of the first; None, with an error, if it cannot be written."""
+    """Write the page and return its path; None, with an error, if it cannot be written."""
     from agrotools.core import RunStoreError
-    from agrotools.report.html import build_report
+    from agrotools.report.evaluation import write_page
 
-    references = scores.page_references.scored if scores.page_references else {}
     try:
-        return build_report(
-            scores.runs,
-            _page_path(scores.runs),
-            summaries=scores.summaries,
-            tallies=[each.tally for each in scores.scored if each.tally is not None],
-            papers=scores.papers,
-            references={name: each.summary for name, each in references.items()},
-            allow_invalid=allow_invalid,
-            comparisons=comparisons,
-            progress=terminal_progress(),
+        return write_page(
+            scores, comparisons, allow_invalid=allow_invalid, progress=terminal_progress()
         ).path
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)
         return None
 
 
-def _page_path(runs: Sequence[Path]) -> Path:
-    """Return the place of a page: in the folder of the first run, under another name if the page is of several runs.
-
-    So a later evaluation of the first model alone does not replace the page of all of them.
-    """
-    from agrotools.core.files import sha256_of_json
-
-    folder = runs[0]
-    if len(runs) == 1:
-        return folder / "report.html"
-    which = sha256_of_json([run.name for run in runs])[:6]
-    return folder / f"report-{len(runs)}-runs-{which}.html"
-
-
-def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) -> None:
+def _print_screen(scores: "RunScores", evaluated: Evaluated, page: Path | None) -> None:
     from agrotools.cli.planning import next_commands
     from agrotools.loading.benchmarks import INCOMPLETE
     from agrotools.report.screen import Screen, print_screen
     from agrotools.runner.build import benchmark_notes
-    from agrotools.runner.ladder import References
 
     runs, at = scores.runs, scores.first_model
-    references = scores.references or References()
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += _beyond_limit(scores, evaluated)
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     commands = next_commands(scores.summaries[at], runs, evaluated)
     # The screen holds this list itself: its verdict, which names one of the commands, is calculated once.
-    shown = Screen(scores.scored, references, stops, commands, page, evaluated.asked_modes)
+    shown = Screen(scores.scored, scores.yardsticks, stops, commands, page, evaluated.asked_modes)
     if verdict := shown.verdict:
         comparing = command_line("compare", runs[verdict.first], runs[verdict.second])
         commands.insert(len(commands) if evaluated.stops else 0, comparing)
@@ -433,7 +197,7 @@ def _print_screen(scores: RunScores, evaluated: Evaluated, page: Path | None) ->
         print_screen(shown)
 
 
-def _beyond_limit(scores: RunScores, evaluated: Evaluated) -> list[str]:
+def _beyond_limit(scores: "RunScores", evaluated: Evaluated) -> list[str]:
     """Return that a run holds more answers than ``--limit`` asks for, from an earlier command; none if it does not."""
     limit = evaluated.config.benchmark.limit
     if limit is None:
@@ -447,30 +211,28 @@ def _beyond_limit(scores: RunScores, evaluated: Evaluated) -> list[str]:
     ]
 
 
-def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
-    from agrotools.report.tables import tables
+def _print_tables(scores: "RunScores", *, details: bool) -> None:
     from agrotools.report.terminal import print_parts
 
-    print_parts(tables([each.summary for each in rescored], details=details))
+    runs = scores.runs
+    print_parts(scores.tables(details=details))
     if not details:
         typer.echo(f"by task and answer type: {command_line('score', *runs, '--details')}")
     if len(runs) > 1:
         typer.echo(f"differences by task, by cause and by sample: {command_line('compare', *runs)}")
-    if worst := rescored[0].telling_sample():
+    if worst := scores.scored[0].telling_sample():
         command = command_line("explain", runs[0], worst.sample)
         typer.echo(f"one sample, from question to score: {command}")
 
 
-def _print_papers(
-    runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool
-) -> None:
+def _print_papers(scores: "RunScores", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.plugin.installed import plugins
     from agrotools.report.terminal import print_parts
     from agrotools.runner.store import read_manifest
 
     known = [plugin.name for plugin in plugins() if plugin.paper.figures is not None]
-    if paper and not papers:
+    if paper and not scores.papers:
         names = ", ".join(known)
         typer.echo(
             f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})",
@@ -478,28 +240,9 @@ def _print_papers(
         )
     elif paper and not as_json:
         with allow_closed_pipe():
-            print_parts(part for _, tables in papers for part in tables)
-    elif not as_json and any(read_manifest(run).benchmark in known for run in runs):
+            print_parts(part for _, tables in scores.papers for part in tables)
+    elif not as_json and any(read_manifest(run).benchmark in known for run in scores.runs):
         with allow_closed_pipe():
             typer.echo(
-                f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}"
+                f"compare with the figures of the paper: {command_line('score', *scores.runs, '--paper')}"
             )
-
-
-def _lost_most(runs: Sequence[Path], summaries: "Sequence[Summary]") -> bool:
-    """Return True, with an error, if more than half of the samples of a mode ended without an answer to score."""
-    from agrotools.scoring.event_counts import mostly_lost
-
-    modes = [
-        (run, *each)
-        for run, summary in zip(runs, summaries, strict=True)
-        for each in summary.modes.items()
-    ]
-    names = ", ".join(f"{run} ({mode})" for run, mode, part in modes if mostly_lost(part))
-    if names:
-        typer.echo(
-            f"error: more than half of the samples ended without an answer that could be scored: {names}\n"
-            'hint: the lines above the tables ("warnings" in JSON) say why; --allow-invalid lets them stand',
-            err=True,
-        )
-    return bool(names)

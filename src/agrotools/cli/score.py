@@ -9,8 +9,6 @@ import typer
 
 from agrotools.cli.options import TextOptions
 from agrotools.cli.output import (
-    FAULTS,
-    STOPPED,
     command_line,
     count_text,
     print_json,
@@ -18,12 +16,13 @@ from agrotools.cli.output import (
     terminal_progress,
 )
 from agrotools.cli.reading import answered_options, new_readings, print_readings
+from agrotools.core.exit_codes import FAULTS, STOPPED
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings
+    from agrotools.foreign.prediction_columns import ColumnAnswers
+    from agrotools.foreign.prediction_rows import RowCounts
     from agrotools.runner.config import JudgeConfig
-    from agrotools.runner.prediction_columns import ColumnAnswers
-    from agrotools.runner.prediction_rows import RowCounts
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -55,10 +54,10 @@ def score(
     as_json: bool = False,
 ) -> None:
     """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
-    from agrotools.cli.results import ask_judges, exit_code, present
-    from agrotools.cli.results import score as score_runs
+    from agrotools.cli.results import print_scores, print_validity
     from agrotools.core import UsageError
-    from agrotools.runner.asked_again import write_messages
+    from agrotools.foreign.asked_again import write_messages
+    from agrotools.report.evaluation import score as score_runs
     from agrotools.runner.config_file import ConfigFile, read_judges
     from agrotools.runner.rescore import check_distinct
 
@@ -110,11 +109,27 @@ def score(
         number = write_messages(runs, unread)
         typer.echo(f"{unread}: {count_text(number, 'message')}", err=as_json)
     compared = texts.comparisons()
-    missing = ask_judges(runs, judging)
-    scores = score_runs(runs, compared, allow_invalid=allow_invalid, paper=paper)
-    present(scores, details=details, as_json=as_json, paper=paper, readings=readings)
-    code = exit_code(scores, allow_invalid=allow_invalid)
-    raise typer.Exit(code or int(missing))
+    lacks_replies = _ask_judges(runs, judging)
+    scores = score_runs(runs, compared, allow_invalid=allow_invalid, with_papers=paper)
+    print_scores(scores, details=details, as_json=as_json, paper=paper, readings=readings)
+    validity = scores.validity(allow_invalid=allow_invalid)
+    print_validity(validity)
+    raise typer.Exit(validity.exit_code or int(lacks_replies))
+
+
+def _ask_judges(runs: Sequence[Path], judging: "JudgeConfig") -> bool:
+    """Ask the judges about the answers of runs, and print what they gave; return True if replies are missing."""
+    if not judging.judge:
+        return False
+    from agrotools.cli.results import print_judged
+    from agrotools.runner.judging import ask_judges
+
+    lacks_replies = False
+    with stop_message("judgements are kept"):
+        for judged in ask_judges(runs, judging, terminal_progress()):
+            print_judged(judged)
+            lacks_replies = lacks_replies or judged.missing > 0
+    return lacks_replies
 
 
 def _refuse_with_format(
@@ -140,7 +155,7 @@ def _refuse_with_format(
 def _chosen(column: str, only: Sequence[str], repeated: str, decimal: str) -> "ColumnAnswers":
     """Return the answers to questions on a file of predictions that the options give."""
     from agrotools.core import UsageError
-    from agrotools.runner.prediction_columns import ColumnAnswers
+    from agrotools.foreign.prediction_columns import ColumnAnswers
 
     values: dict[str, str] = {}
     for each in only:
@@ -168,19 +183,23 @@ def make_run(
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.core import UndecidedError
     from agrotools.core.readings import Readings
+    from agrotools.foreign.asked_again import NO_REPLIES, read_replies
+    from agrotools.foreign.predictions import import_predictions
     from agrotools.loading.benchmarks import Loading, load_as
-    from agrotools.runner.asked_again import NO_REPLIES, read_replies
     from agrotools.runner.config_file import benchmark_options
-    from agrotools.runner.predictions import import_predictions
 
     settings = benchmark_options(options)
     of_files = new_readings(yes=yes)
+    # Answers are scored from records alone, so no picture is drawn here; the page draws those that it shows.
+    loading = Loading(
+        data, settings, progress=terminal_progress(), files_later=True, readings=of_files
+    )
     try:
-        loaded = load_as(benchmark, Loading(data, settings, readings=of_files))
+        loaded = load_as(benchmark, loading)
     except UndecidedError:
         # The proposed readings are good enough to find the questions on the predictions, too; nothing is scored.
         readings.questions += of_files.questions
-        loaded = load_as(benchmark, Loading(data, settings, readings=Readings(accept=True)))
+        loaded = load_as(benchmark, loading._replace(readings=Readings(accept=True)))
     settings |= answered_options(of_files)
     run, counts = import_predictions(
         file.expanduser(),
@@ -254,10 +273,9 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
 
     An interrupted merge leaves nothing, or a run that agrotools score completes. The shards are not changed.
     """
-    from agrotools.cli.results import exit_code, present
-    from agrotools.cli.results import score as score_runs
+    from agrotools.cli.results import print_scores, print_validity
+    from agrotools.report.evaluation import score as score_runs
     from agrotools.runner.shards import merge_runs
-    from agrotools.scoring.contracts import NO_COMPARISONS
 
     with stop_message("nothing is written", "to start anew"):
         merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())
@@ -273,9 +291,11 @@ def merge(runs: list[Path], out: Path, allow_missing: bool = False, as_json: boo
         err=as_json,
     )
     try:
-        scores = score_runs([out], NO_COMPARISONS, allow_invalid=False)
-        present(scores, details=False, as_json=as_json)
-        code = exit_code(scores, allow_invalid=False)
+        scores = score_runs([out])
+        print_scores(scores, details=False, as_json=as_json)
+        validity = scores.validity()
+        print_validity(validity)
+        code = validity.exit_code
     except KeyboardInterrupt:
         scoring = command_line("score", out)
         typer.echo(

@@ -29,13 +29,14 @@ from agrotools.core import (
     UnresolvedRef,
     UsageError,
 )
+from agrotools.core.form_item import FormItem
 from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
 from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.core.texts import spell_location
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.agreement_values import same_json
+from agrotools.text.answer_reader import read_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
-from agrotools.text.units import canonical_unit
 
 Remark = tuple[str, str, str, str]
 """Fault of a sample: its code, field, message and hint."""
@@ -205,9 +206,9 @@ def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Itera
 
 
 def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
-    """Check that slot values follow from the truth, that units exist, and that types match.
+    """Check that slot values follow from the truth, that units can be read, and that types match.
 
-    Codes: duplicate_slot, no_from, from_unresolved, from_differs, unknown_unit, no_tolerance, not_a_choice,
+    Codes: duplicate_slot, no_from, from_unresolved, from_differs, unreadable_unit, no_tolerance, not_a_choice,
     value_is_distractor, no_keywords, bad_plot, unknown_task_type, unknown_family, family_mismatch,
     answer_type_mismatch, not_no_tool, shows_answer, offers_no_refusal.
     """
@@ -285,9 +286,10 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
 def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark]:
     """Check the gold of a slot: its unit, its tolerance, its choices, and that nothing is both right and wrong."""
     unit = slot.unit if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
-    if unit is not None and canonical_unit(unit) is None:
-        hint = "use a unit of the table, e.g. %, ha, m^2, mm"
-        yield "unknown_unit", f"{where}.unit", f"unknown unit {unit!r}", hint
+    if unit is not None and not _is_readable(unit):
+        message = f"an answer cannot give a number with the unit {unit!r}"
+        hint = "write it as an answer would behind a number, on one line: %, t/ha, °Bx"
+        yield "unreadable_unit", f"{where}.unit", message, hint
     match slot:
         case ToleranceSlot():
             yield from _check_tolerance(where, slot)
@@ -318,6 +320,13 @@ def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remar
             yield from _check_both(f"{where}.blacklist", right, wrong)
         case _:
             pass
+
+
+def _is_readable(unit: str) -> bool:
+    """Return True if the form of an answer can hold a number with this unit."""
+    item = FormItem(name="value", label="value", type="tolerance", unit=unit, is_number=True)
+    values = read_answer(f"value: 12 {unit}", (item,))
+    return bool(unit.strip()) and "value" in values and values["value"].number is not None
 
 
 def _check_tolerance(where: str, slot: ToleranceSlot) -> Iterator[Remark]:

@@ -8,17 +8,17 @@ from rich.text import Text
 from agrotools.core import Mode
 from agrotools.report.layout import on_scale, run_names, shortened
 from agrotools.report.settings import Measure
-from agrotools.runner.ladder import (
+from agrotools.runner.rescore import Rescored
+from agrotools.runner.yardsticks import (
     CEILING,
     COLOURS,
     CONSTANT,
     GUESS,
     PLANNER,
-    References,
+    Yardsticks,
     role_of,
     roles_of,
 )
-from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.comparisons import common_samples, mean_on
@@ -101,10 +101,10 @@ def estimate_of(
     return metric.overall if metric else None
 
 
-def rungs(scored: Sequence[Rescored], references: References, measure: Measure) -> list[Rung]:
+def rungs(scored: Sequence[Rescored], yardsticks: Yardsticks, measure: Measure) -> list[Rung]:
     """Return the lines of the ladder: floor, planner, models (or other baselines), and ceiling."""
     mode, common = measure[0].mode, common_to_doses(scored, measure)
-    runs = _runs_by_role(scored, references, mode)
+    runs = _runs_by_role(scored, yardsticks, mode)
     estimates = [estimate_of(run, measure, common) for _, _, run in runs]
     most = max((estimate.n for estimate in estimates if estimate), default=0)
     ladder: list[Rung] = []
@@ -129,16 +129,16 @@ def rungs(scored: Sequence[Rescored], references: References, measure: Measure) 
 
 
 def _runs_by_role(
-    scored: Sequence[Rescored], references: References, mode: Mode
+    scored: Sequence[Rescored], yardsticks: Yardsticks, mode: Mode
 ) -> list[tuple[str, str, Rescored]]:
-    """Return role, name and scores of the runs, and of references that are no runs, in the order of the ladder."""
+    """Return role, name and scores of the runs, and of yardsticks that are no runs, in the order of the ladder."""
     names = run_names([run.summary for run in scored])
     runs = [
         (role_of(run.summary, mode), name, run) for name, run in zip(names, scored, strict=True)
     ]
     known = {(run.summary.model, role) for role, _, run in runs}
     has_model = any(role == "model" for role, _, _ in runs)
-    for name, run in references.scored.items():
+    for name, run in yardsticks.scored.items():
         role = role_of(run.summary, mode)
         # The planner is an example of what a model may lose: a model shows that itself.
         is_needed = not (has_model and role == "planner")

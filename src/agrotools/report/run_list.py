@@ -14,10 +14,10 @@ from agrotools.core.texts import benchmark_title, count_text
 from agrotools.models.metered import read_spend
 from agrotools.report.layout import ReportTable, TableColumn, new_table, percent
 from agrotools.report.screen import headline
-from agrotools.runner.ladder import REFERENCES_FOLDER
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE
 from agrotools.runner.store import read_manifest
+from agrotools.runner.yardsticks import YARDSTICKS_FOLDER
 from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.summary import Summary
 
@@ -61,7 +61,7 @@ def run_folders(folder: Path) -> list[Path]:
     for depth in _DEPTHS:
         for name in names:
             found.update(path.parent for path in folder.glob(f"{depth}{name}"))
-    return sorted(path for path in found if REFERENCES_FOLDER not in path.relative_to(folder).parts)
+    return sorted(path for path in found if YARDSTICKS_FOLDER not in path.relative_to(folder).parts)
 
 
 def run_entry(run: Path, folder: Path) -> RunEntry:

@@ -43,8 +43,8 @@ from agrotools.report.layout import (
 from agrotools.report.settings import SETTINGS, Measure, has_table, settings_for
 from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
-from agrotools.runner.ladder import CEILING, PLANNER, References
 from agrotools.runner.rescore import Rescored
+from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
 from agrotools.scoring.attribution import CAUSES, FAULT, TOOL, Attribution
 from agrotools.scoring.comparisons import paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
@@ -81,13 +81,13 @@ _RECORDED = "The ceiling is from stored tool results; for your tools run --model
 
 @dataclass(frozen=True)
 class Screen:
-    """Everything that the screen shows: scored runs, references, further faults, and next commands.
+    """Everything that the screen shows: scored runs, yardsticks, further faults, and next commands.
 
     ``modes``: modes that the user asked for, of which the headline is one; empty for all.
     """
 
     scored: Sequence[Rescored]
-    references: References = field(default_factory=References)
+    yardsticks: Yardsticks = field(default_factory=Yardsticks)
     faults: Sequence[str] = ()
     commands: Sequence[str] = ()
     page: Path | None = None
@@ -98,12 +98,33 @@ class Screen:
         return [each.summary for each in self.scored]
 
     @cached_property
+    def measure(self) -> Measure | None:
+        """Setting and metric that the runs are judged by; None if they have no score."""
+        return headline(self.summaries, self.modes)
+
+    @cached_property
+    def ladder(self) -> list[Rung]:
+        """Floor, planner, models and ceiling with their scores; empty if the runs have no score."""
+        return rungs(self.scored, self.yardsticks, self.measure) if self.measure else []
+
+    @cached_property
     def verdict(self) -> ModelVerdict | None:
         """What the difference of the two best models shows; None with fewer than two."""
-        measure = headline(self.summaries, self.modes)
-        if measure is None:
+        if self.measure is None:
             return None
-        return model_verdict(self.scored, run_names(self.summaries), measure[0].mode, measure[1])
+        setting, metric = self.measure
+        return model_verdict(self.scored, run_names(self.summaries), setting.mode, metric)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Further faults, then warnings, caveats and odd patterns of the runs, each once."""
+        # Reasons and bounds of invalid records follow as caveats.
+        warnings = [text for text in warning_lines(self.summaries) if INVALID_TEXT not in text]
+        if self.faults:
+            warnings = [text.removesuffix(RESUME) for text in warnings]
+        caveats = caveat_lines(self.summaries)
+        patterns = _patterns(self, values_by_role(self.ladder))
+        return list(dict.fromkeys((*self.faults, *warnings, *caveats, *patterns)))
 
 
 def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measure | None:
@@ -149,9 +170,8 @@ def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
 
 def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
-    measure = headline(shown.summaries, shown.modes)
+    measure, ladder = shown.measure, shown.ladder
     if measure:
-        ladder = rungs(shown.scored, shown.references, measure)
         scores = ladder_lines(ladder, measure, width)
         if verdict := shown.verdict:
             scores += _wrapped(_verdict_text(verdict), width, "bold")
@@ -160,14 +180,13 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
         if meaning := _wrapped(_meaning(shown, ladder, measure), width):
             scores += [Text(), *meaning]
     else:
-        ladder = []
         scores = [Text(_why_no_headline(shown.summaries))]
     above = [*_title(shown, measure, width), *scores]
     below = _next_steps(shown)
 
     # Faults get what room is left, and one line in any case; other modes get the rest.
     room = LINES - len(above) - len(below)
-    faults = _fault_lines(_all_faults(shown, ladder), width, max(min(room, _MOST_FAULT_LINES), 1))
+    faults = _fault_lines(shown.warnings, width, max(min(room, _MOST_FAULT_LINES), 1))
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     modes = modes[: max(room - len(faults), 0)]
 
@@ -194,17 +213,6 @@ def _next_steps(shown: Screen) -> list[Text]:
     if shown.page is not None:
         lines.append(Text(f"page    {shown.page}"))
     return [Text(), *lines] if lines else []
-
-
-def _all_faults(shown: Screen, ladder: Sequence[Rung]) -> list[str]:
-    """Return given faults, warnings, caveats and odd patterns of the runs, each once."""
-    # Reasons and bounds of invalid records follow as caveats.
-    warnings = [text for text in warning_lines(shown.summaries) if INVALID_TEXT not in text]
-    if shown.faults:
-        warnings = [text.removesuffix(RESUME) for text in warnings]
-    caveats = caveat_lines(shown.summaries)
-    patterns = _patterns(shown, values_by_role(ladder))
-    return list(dict.fromkeys((*shown.faults, *warnings, *caveats, *patterns)))
 
 
 def _fault_lines(faults: Sequence[str], width: int, room: int) -> list[Text]:
@@ -401,7 +409,7 @@ def _ceiling_sentence(
 
 def _without_backend(shown: Screen, mode: Mode) -> str:
     """Return on how many questions a tool of the ceiling had no back-end, in brackets; empty if all had one."""
-    runs = [*shown.references.scored.values(), *shown.scored]
+    runs = [*shown.yardsticks.scored.values(), *shown.scored]
     ceiling = next((each.summary for each in runs if each.summary.model == CEILING), None)
     if ceiling is None or mode not in ceiling.modes:
         return ""
@@ -418,7 +426,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     roles = {rung.role for rung in ladder}
     if "planner" in roles and "model" not in roles:
         yield "planner, a simple copying agent, stands in for your model."
-    models = {*(summary.model for summary in shown.summaries), *shown.references.scored}
+    models = {*(summary.model for summary in shown.summaries), *shown.yardsticks.scored}
     shown_baselines = {f"baseline:{rung.name}" for rung in ladder}
     given = [model for model in (PLANNER, CEILING) if model in models & shown_baselines]
     given += [each.model for each in shown.summaries if each.privileged]
@@ -428,7 +436,7 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     elif privileged:
         names = f"{', '.join(privileged[:-1])} and {privileged[-1]}"
         yield f"{names} use the benchmark's solutions: yardsticks, not results."
-    if CEILING in shown.references.recorded and all(
+    if CEILING in shown.yardsticks.recorded and all(
         each.model != CEILING for each in shown.summaries
     ):
         yield _RECORDED

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from agrotools.runner.build import (
     part_text,
     plan_run,
 )
-from agrotools.runner.config import EvalConfig
+from agrotools.runner.config import EvalConfig, JudgeConfig
 from agrotools.runner.execute import (
     HANDFUL,
     INTERNAL_ERROR,
@@ -44,7 +44,7 @@ from agrotools.runner.policies import (
     is_agent_server,
     run_protocol,
 )
-from agrotools.runner.progress import Progress
+from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_settings import RunSettings
 from agrotools.runner.store import AGENT_LOG, RunStore
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
     from agrotools.models.probe import FirstContact
     from agrotools.runner.estimate import CostEstimate
+    from agrotools.runner.judging import JudgedRun
 
 T = TypeVar("T")
 
@@ -70,11 +71,13 @@ class Evaluation(NamedTuple):
     """Folder of a run, the reason why it ended early (None: complete), and what it had from earlier.
 
     ``n_reused``: number of its records that were there before, and were not run again.
+    ``judged``: what each judge gave, if judges were asked.
     """
 
     run: Path
     stopped: BudgetReached | None = None
     n_reused: int = 0
+    judged: "Sequence[JudgedRun]" = ()
 
 
 def evaluate(
@@ -86,8 +89,9 @@ def evaluate(
     stop: threading.Event | None = None,
     confirm: Callable[["CostEstimate"], None] | None = None,
     only: Collection[str] | None = None,
+    judges: JudgeConfig | None = None,
 ) -> Evaluation:
-    """Plan the run that ``config`` describes, and execute the samples that its folder lacks.
+    """Plan the run that ``config`` describes, execute the samples that its folder lacks, and ask the judges.
 
     Args:
         progress: stream for progress and notes.
@@ -96,6 +100,7 @@ def evaluate(
         stop: event that prevents further samples from starting, like Ctrl-C.
         confirm: callback for the estimated cost before the first request; it may raise a UsageError.
         only: ids of the samples to execute now; None for all.
+        judges: models that grade the answers of the run, also of one that a budget stopped; None for no judges.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: see their messages and hints.
@@ -110,7 +115,14 @@ def evaluate(
     if model is not None and config.run.out is None:
         plan = plan._replace(folder=_free_folder(plan.folder))
     with RunStore(plan.folder, plan.manifest) as store:
-        return execute_plan(plan, store, progress, stop=stop, confirm=confirm)
+        evaluation = execute_plan(plan, store, progress, stop=stop, confirm=confirm)
+    if judges is None or not judges.judge:
+        return evaluation
+    # Imported here because a run without judges need not wait for the scorers.
+    from agrotools.runner.judging import ask_judges
+
+    asked = ask_judges([evaluation.run], judges, stage_progress(progress))
+    return evaluation._replace(judged=tuple(asked))
 
 
 def _free_folder(folder: Path) -> Path:

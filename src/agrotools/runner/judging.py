@@ -1,4 +1,7 @@
-"""Judging of a run's answers by models. Every reply is stored in the run folder, and no question is asked twice."""
+"""Judging of a run's answers by models. Every reply is stored in the run folder, and no question is asked twice.
+
+Nothing is printed: whoever asks gets a :class:`JudgedRun` of each judge.
+"""
 
 import asyncio
 import threading
@@ -8,12 +11,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
+from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
 from agrotools.core.errors import words_of
 from agrotools.core.files import LineFile, remedy, write_whole
 from agrotools.core.progress import Progress, no_progress
-from agrotools.models import Message, Model, ModelSettings
-from agrotools.models.endpoint import PricedModel
+from agrotools.models import (
+    Endpoint,
+    Message,
+    Model,
+    ModelSettings,
+    PricedModel,
+    WireSettings,
+    priced_model,
+)
 from agrotools.models.metered import (
     KEPT,
     Budget,
@@ -23,19 +33,26 @@ from agrotools.models.metered import (
     SpendLedger,
     response_cache_path,
 )
+from agrotools.runner.config import JudgeConfig
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
-from agrotools.runner.store import RunLock
+from agrotools.runner.rescore import (
+    JUDGEMENT_HINT,
+    JUDGEMENTS_FILE,
+    JUDGES_SPEND_FILE,
+    RUBRICS_PREFIX,
+)
+from agrotools.runner.store import RunLock, read_manifest
 from agrotools.scoring.judging.judgements import Judgement
 from agrotools.scoring.judging.questions import (
     JudgeQuestion,
     Rubrics,
     has_rubrics,
     judge_questions,
+    labelled_questions,
+    read_rubrics,
 )
 
-SPEND_FILE = "judges-spend.jsonl"
 _CACHE = "judging"
 _AT_ONCE = 32
 _SILENT_BEFORE_GIVING_UP = 3
@@ -54,13 +71,82 @@ class PendingQuestion:
 
 @dataclass
 class JudgedRun:
-    """Result of asking one judge. ``error``: reason why ``missing`` replies could not be obtained, if any."""
+    """Result of asking one judge about a run.
 
+    ``replies``: replies obtained now; ``known``: those stored before; ``tokens``: what the replies cost, in words.
+    ``error``: reason why ``missing`` replies could not be obtained, if any.
+    """
+
+    run: Path
     judge: str
     replies: int = 0
     known: int = 0
     missing: int = 0
     error: AgrotoolsError | None = None
+    tokens: str = ""
+
+
+def check_judges(options: JudgeConfig, benchmarks: Sequence[str]) -> dict[str, Rubrics]:
+    """Check the judges and their options before anything runs, and return the user's rubrics by benchmark.
+
+    Raises:
+        UsageError: a judge is given twice or cannot be used, or a file of the options cannot be read.
+    """
+    if not options.judge:
+        return {}
+    if len(set(options.judge)) < len(options.judge):
+        raise UsageError(
+            "the same judge is given twice",
+            hint="judge_votes = N in the file of --config lets one judge grade several times",
+        )
+    if options.judge_calibration:
+        labelled_questions(options.judge_calibration)
+    for spec in options.judge:
+        _open_judge(spec, options)
+    path = options.judge_rubrics
+    if path is None:
+        return {}
+    return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)}
+
+
+def _open_judge(spec: str, options: JudgeConfig) -> PricedModel:
+    endpoint = Endpoint(
+        spec,
+        options.judge_base_url,
+        options.judge_api_key_env,
+        WireSettings(concurrency=options.judge_concurrency),
+        options.judge_price,
+        options.judge_budget,
+    )
+    return priced_model(endpoint, option="judge_price")
+
+
+def ask_judges(
+    runs: Sequence[Path], options: JudgeConfig, progress: Progress = no_progress
+) -> Iterator[JudgedRun]:
+    """Ask all judges about the answers of every run, reusing stored replies, and yield what each of them gave.
+
+    Raises:
+        UsageError: see :func:`check_judges`.
+        RunStoreError, KeyboardInterrupt: see :func:`judge_run`.
+    """
+    if not options.judge:
+        return
+    benchmarks = {run: read_manifest(run).benchmark for run in runs}
+    rubrics = check_judges(options, [*benchmarks.values()])
+    labelled: Mapping[JudgeQuestion, int] = {}
+    if options.judge_calibration:
+        labelled = labelled_questions(options.judge_calibration)
+    for run, benchmark in benchmarks.items():
+        for spec in options.judge:
+            yield judge_run(
+                run,
+                _open_judge(spec, options),
+                votes=options.judge_votes,
+                labelled=labelled,
+                rubrics=rubrics.get(benchmark),
+                progress=progress,
+            )
 
 
 def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
@@ -107,7 +193,7 @@ def judge_run(
         RunStoreError: not a run, its files cannot be read or written, or another process uses it.
         KeyboardInterrupt: the judging was interrupted; replies received so far are kept.
     """
-    result = JudgedRun(helper.name)
+    result = JudgedRun(run, helper.name)
     try:
         lock = RunLock(run)
     except OSError as error:
@@ -134,7 +220,7 @@ def judge_run(
                         pending,
                         helper,
                         temperature,
-                        run / SPEND_FILE,
+                        run / JUDGES_SPEND_FILE,
                         file,
                         result,
                         rubrics,
@@ -143,6 +229,8 @@ def judge_run(
                 )
     finally:
         lock.close()
+    if result.replies:
+        result.tokens = helper.model.stats.tokens_text
     return result
 
 

@@ -40,6 +40,7 @@ from agrotools.scoring.slots import pair_of, pair_rows
 from agrotools.scoring.summary import ModeSummary, RunComparison, Summary
 
 JUDGEMENTS_FILE = "judgements.jsonl"
+JUDGES_SPEND_FILE = "judges-spend.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
 """Prefix of the file name of the user's rubrics in a run folder."""
 JUDGEMENT_HINT = "remove that line; the judge is then asked about it again"

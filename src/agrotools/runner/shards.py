@@ -22,7 +22,6 @@ from agrotools.core.texts import command_line, count_text
 from agrotools.models.metered import SPEND_FILE
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.estimate import expected_requests
-from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.manifest import (
     IDENTITY,
     Manifest,
@@ -34,7 +33,12 @@ from agrotools.runner.manifest import (
 from agrotools.runner.plan import WorkItems
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts, complete_lines
 from agrotools.runner.records import RecordIndex, record_index
-from agrotools.runner.rescore import JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FILE
+from agrotools.runner.rescore import (
+    JUDGEMENTS_FILE,
+    JUDGES_SPEND_FILE,
+    RUBRICS_PREFIX,
+    SCORES_FILE,
+)
 from agrotools.runner.store import RunStore, folder_error, read_manifest
 
 _SAME = (

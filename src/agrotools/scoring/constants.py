@@ -27,6 +27,7 @@ from agrotools.core import (
 from agrotools.core.lazy import BoolArray, FloatArray, np
 from agrotools.core.slot import asked_slots
 from agrotools.scoring.floors import GuessPoints
+from agrotools.scoring.slot_weights import weighted_mean
 from agrotools.scoring.slots import guess_points
 
 FEWEST_CLUSTERS = 8
@@ -236,7 +237,7 @@ class ConstantTable:
 
     def add(self, sample: Sample, guess: GuessPoints | None = None) -> None:
         """Add the answers of one more sample; an unanswerable one has none. Without a guess, constants always win."""
-        points = {slot.name: each for slot, each in guess.slots} if guess else {}
+        points: Mapping[str, float] = guess.points if guess else {}
         for slot in sample.answer:
             answer = right_answer(slot)
             if answer is not None:
@@ -282,9 +283,9 @@ def constant_of(
 
 
 class _Part(NamedTuple):
-    """A slot that counts: its share of the score, the score of its guess, its right answer and its groups."""
+    """A slot that counts in the score: the score of its guess, its right answer and its groups."""
 
-    share: float
+    slot: Slot
     guessed: float
     answer: RightAnswer | None
     """None if the guess counts in any case."""
@@ -309,11 +310,11 @@ class ConstantScores:
         """Add a sample and what the guess from its prompt scores."""
         self._table.add(sample, guess)
         parts: list[_Part] = []
-        for slot, points in guess.slots:
+        for slot in guess.slots:
             # A guess that refuses gives no value at all.
             answer = None if guess.refuses else right_answer(slot)
             groups = self._table.groups_of(sample, slot) if answer else ()
-            parts.append(_Part(slot.weight / guess.weight, points, answer, groups))
+            parts.append(_Part(slot, guess.points.get(slot.name, 0.0), answer, groups))
         self._samples[number] = cluster_of(sample), parts
 
     def by_sample(self) -> Mapping[int, float]:
@@ -321,13 +322,14 @@ class ConstantScores:
         scores: dict[int, float] = {}
         has_constant = False
         for number, (cluster, parts) in self._samples.items():
-            score = 0.0
+            scored: list[float] = []
             for part in parts:
                 points = part.guessed
                 value = constant_of(part.groups, part.answer, cluster) if part.answer else None
                 if part.answer is not None and value is not None:
                     has_constant = True
                     points = float(part.answer.is_met_by(value))
-                score += part.share * points
-            scores[number] = min(1.0, score)
+                scored.append(points)
+            mean = weighted_mean([part.slot for part in parts], scored)
+            scores[number] = min(1.0, mean)
         return scores if has_constant else {}

@@ -76,6 +76,7 @@ from agrotools.scoring.matching import (
     step_index,
 )
 from agrotools.scoring.metrics import SLOT_METRIC, counts_in_fas
+from agrotools.scoring.slot_weights import weighted_mean
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
@@ -211,9 +212,10 @@ class SampleGame:
 
     def _value(self, parts: Parts, lost: Sequence[int]) -> Fraction:
         """Return the score of a coalition over the slots that lost points."""
-        weights = [Fraction(slot.weight) for slot in self.slots]
-        values = [weights[at] * self._slot_value(at, parts) for at in lost]
-        return sum(values, Fraction(0)) / sum(weights)
+        values = [Fraction(0)] * len(self.slots)
+        for at in lost:
+            values[at] = self._slot_value(at, parts)
+        return weighted_mean(self.slots, values, Fraction)
 
     # --- results ------------------------------------------------------------------------------------------------------
 

@@ -6,29 +6,31 @@ The baselines fill :data:`FLOORS`; the metrics of :data:`agrotools.scoring.metri
 :func:`prompt_floor`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from agrotools.core import PlotSpec, Sample, Slot, UsageError
 from agrotools.core.record import CallSequence
 from agrotools.core.registry import Registry, imported
+from agrotools.scoring.slot_weights import weighted_mean
 
 PROMPT_FLOOR = "guess"
 """Name of the floor that sees the prompt and the answer form of a sample."""
 
 
 class GuessPoints(NamedTuple):
-    """Points of the guess from a prompt: the slots that count with their points, and the weight of all in FAS."""
+    """Points of the guess from a prompt: the slots that count in FAS, and the points of those that count in a guess."""
 
-    slots: Sequence[tuple[Slot, float]]
-    weight: float
+    slots: Sequence[Slot]
+    points: Mapping[str, float]
+    """Points by slot name; a slot without points, such as free text, gets 0."""
     refuses: bool = False
     """True if the guess is a refusal."""
 
     @property
     def score(self) -> float:
         """Score of the sample."""
-        return sum(slot.weight * points for slot, points in self.slots) / self.weight
+        return weighted_mean(self.slots, [self.points.get(slot.name, 0.0) for slot in self.slots])
 
 
 class Floor(Protocol):

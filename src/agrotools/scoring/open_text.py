@@ -118,9 +118,31 @@ def _sentences(text: str) -> list[_Sentence]:
 
 
 def _find(phrase: str, text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of each place where a text has a phrase, and True if it denies the phrase there."""
+    """Yield the words of each place where a text has a phrase, and True if it denies the phrase there.
+
+    A phrase of several sentences, as a whole answer is, is stated by a text that states each of them.
+    """
+    found = [[*_find_sentence(part, text)] for part in _sentences_of(phrase)]
+    if len(found) == 1:
+        yield from found[0]
+        return
+    stated = [next((words for words, denied in each if not denied), "") for each in found]
+    if stated and all(stated):
+        yield stated[0], False
+    for each in found:
+        yield from ((words, True) for words, denied in each if denied)
+
+
+@lru_cache(maxsize=20_000)
+def _sentences_of(phrase: str) -> Sequence[str]:
+    """Return the sentences of a phrase that have terms."""
+    return [part for part in _SENTENCE_END.split(_plain(phrase)) if _phrase(part)[0]]
+
+
+def _find_sentence(phrase: str, text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the same for a phrase that is one sentence."""
     terms, phrase_denies = _phrase(phrase)
-    for sentence in _sentences(text) if terms else ():
+    for sentence in _sentences(text):
         places = [_places(term, sentence) for term in terms]
         for anchor in min(places, key=len)[:_MOST_PLACES]:
             near: list[int] = []
@@ -190,7 +212,7 @@ def scored_facts(
         "precision": max(
             0.0, 1 - max(0, len(foreign) - 1) / max(1, sum(bool(one.said) for one in read))
         ),
-        "length_factor": min(1.0, MOST_WORDS / max(1.0, count_words(text))),
+        "length_factor": min(1.0, _most_words(slot) / max(1.0, count_words(text))),
         "branch_factor": math.prod(1 - facts_score(*branch) for branch in branches),
     }
     value = facts_score(slot, read)
@@ -208,6 +230,12 @@ def scored_facts(
         **{name: round(factor, 4) for name, factor in factors.items() if factor < 1},
     }
     return value * math.prod(factors.values()), reading
+
+
+def _most_words(slot: OpenTextSlot) -> float:
+    """Return the words that a text may have: the usual number, or those of a phrase that is a longer answer itself."""
+    longest = max(count_words(phrase) for fact in slot.facts for phrase in fact.phrases)
+    return max(MOST_WORDS, longest)
 
 
 def facts_score(slot: OpenTextSlot | ExcludedBranch, read: Sequence[FactRead]) -> float:

@@ -1,7 +1,8 @@
 """Plot Score, which compares the canonical specifications of two figures, never their pixels.
 
 The score is 0 without a figure or if its kind is not equivalent. Otherwise it is the F1 of points matched one to one
-over all series, times (0.8 + 0.1 if both axes name quantity and unit + 0.1 if title or legend name the subject).
+over all series, times (0.8 + 0.1 if both axes name quantity and unit + 0.1 if title or legend name the subject). What
+the reference itself does not name counts as named: its tool may take no labels.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from agrotools.calling.declared import chart_of
 from agrotools.core import DeclaredTool, PlotSeries, PlotSpec, Trajectory
 from agrotools.core.lazy import np, optimize
 from agrotools.text.agreement import equivalent_kinds
@@ -38,6 +40,9 @@ def score_plot(
         return 0.0, {"rule": "the kind of figure is not equivalent", **reading}
     matching = match_points(reference, chart, rel_tol, abs_tol)
     axes, title, labels = label_readings(reference, chart)
+    axes_of_reference, title_of_reference, _ = label_readings(reference, reference)
+    axes = axes or not axes_of_reference
+    title = title or not title_of_reference
     weight = DATA_WEIGHT + AXES_WEIGHT * axes + TITLE_WEIGHT * title
     series: list[JsonValue] = [
         {"reference": name, "drawn": drawn, "matched": count}
@@ -55,12 +60,20 @@ def score_plot(
 
 def drawn_spec(trajectory: Trajectory, declared: Iterable[DeclaredTool] = ()) -> PlotSpec | None:
     """Return the figure drawn by the last successful call of ``plot``, or of a tool that it runs for; None without."""
-    tools = {PLOT_TOOL, *(tool.name for tool in declared if tool.runs == PLOT_TOOL)}
+    renamed = {tool.name: tool.renamed for tool in declared if tool.runs == PLOT_TOOL}
     for step in reversed(trajectory.calls):
         result = step.observation.result if step.observation and step.observation.ok else None
-        if step.call and step.call.tool in tools and result is not None:
+        if step.call is None or result is None:
+            continue
+        if step.call.tool == PLOT_TOOL or step.call.tool in renamed:
             with suppress(ValidationError):
                 return PlotSpec.model_validate(result.get("spec"))
+        if step.call.tool in renamed:
+            # A tool of other authors returns a picture: its call has the data.
+            names = renamed[step.call.tool]
+            given = {names.get(name, name): value for name, value in step.call.arguments.items()}
+            if chart := chart_of(given):
+                return chart
     return None
 
 

@@ -53,6 +53,7 @@ from agrotools.scoring.metrics import (
     counts_in_guess,
     places_by_metric,
 )
+from agrotools.scoring.slot_weights import weighted_mean, weights_by_name
 from agrotools.text.answer_form import UNKNOWN
 from agrotools.text.answer_reader import FormValue, read_answer
 from agrotools.text.labels import label_key
@@ -129,8 +130,9 @@ def _mean_of(pairs: Sequence[tuple[Slot, float]]) -> SlotScore:
     """Return the mean of the values of slots by their weights, and what it is the mean of."""
     mean = weighted_mean([slot for slot, _ in pairs], [value for _, value in pairs])
     reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
-    if len({slot.weight for slot, _ in pairs}) > 1:
-        reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
+    weights = weights_by_name([slot for slot, _ in pairs])
+    if len(set(weights.values())) > 1:
+        reading["weights"] = {**weights}
     return SlotScore(min(1.0, mean), reading)
 
 
@@ -152,12 +154,6 @@ _SCORED_APART = (
     HARMFUL_ADVICE,
     FAS_TEXT,
 )
-
-
-def weighted_mean(slots: Sequence[Slot], values: Sequence[float]) -> float:
-    """Return the mean of the values of ``slots`` by their weights."""
-    total = sum(slot.weight * value for slot, value in zip(slots, values, strict=True))
-    return total / sum(slot.weight for slot in slots)
 
 
 def own_words(trajectory: Trajectory) -> str:
@@ -253,9 +249,9 @@ def guess_points(sample: Sample) -> GuessPoints:
             _guesses.clear()
         _guesses[key] = _points_of_guess(sample)
     points, refuses = _guesses[key]
-    slots = filter(counts_in_guess, sample.answer)
-    weight = sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
-    return GuessPoints([*zip(slots, points, strict=True)], weight, refuses)
+    guessed = [slot.name for slot in sample.answer if counts_in_guess(slot)]
+    by_name = dict(zip(guessed, points, strict=True))
+    return GuessPoints([*filter(counts_in_fas, sample.answer)], by_name, refuses)
 
 
 def _points_of_guess(sample: Sample) -> tuple[tuple[float, ...], bool]:

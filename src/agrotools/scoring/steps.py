@@ -12,6 +12,7 @@ equal arguments. Of several calls in one message the first is scored and the oth
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice, takewhile
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
@@ -240,6 +241,7 @@ def compare_calls(
     """
     spec = tool if isinstance(tool, ToolSpec) else tool.spec
     arguments = call.arguments if isinstance(tool, ToolSpec) else tool.read(call.arguments)
+    arguments = _with_names_of_files(arguments, spec, sample)
     by_name = {file.name: file for file in sample.files}
     literal = {name: literal_value(value) for name, value in step.arguments.items()}
     result = (step.observation.result if step.observation else None) or {}
@@ -256,6 +258,28 @@ def compare_calls(
     return compare_arguments(
         spec, arguments, step.arguments, frame=frame, resolved=resolved, observed=observed
     )
+
+
+def _with_names_of_files(arguments: Arguments, spec: ToolSpec, sample: Sample) -> Arguments:
+    """Return arguments in which a path of a file of the sample, ``images/a.jpg``, is its name, as for the tool itself.
+
+    Transcripts of other programs have the paths of the published files.
+    """
+    names = {file.name: file.name for file in sample.files}
+    names |= {path: name for name, path in (sample.published_paths or {}).items()}
+
+    def named(value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [named(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        path = value.strip().replace("\\", "/").removeprefix("./")
+        return names.get(path) or names.get(PurePosixPath(path).name) or value
+
+    return {
+        name: named(value) if spec.agreement.get(name) == "file" else value
+        for name, value in arguments.items()
+    }
 
 
 def _resolved(
@@ -308,7 +332,8 @@ def _with_known_defaults(
 
 def _equal(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
     tool = get_tool(step.tool, sample.declared)
-    rows = compare_arguments(tool.spec, tool.read(call.arguments), step.arguments)
+    arguments = _with_names_of_files(tool.read(call.arguments), tool.spec, sample)
+    rows = compare_arguments(tool.spec, arguments, step.arguments)
     return all(row.equal for row in rows)
 
 

@@ -13,6 +13,7 @@ from agrotools.core import Record, Score
 from agrotools.core.form_item import FormItem, asked_items
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.metrics import FAS, counts_in_fas
+from agrotools.scoring.slot_weights import weighted_mean
 from agrotools.scoring.slots import Pair, pair_of
 from agrotools.scoring.summary import Unread, UnreadValue
 from agrotools.text.answer_reader import FormValue, read_answer
@@ -47,7 +48,7 @@ def open_score(record: Record, rows: Sequence[Score]) -> OpenScore:
         return OpenScore()
     items = asked_items(sample.answer)
     values = read_answer(text, items)
-    read = values if len(values) == len(items) else {}
+    read: Mapping[str, FormValue] = values if len(values) == len(items) else {}
     scored = {row.slot for row in rows if row.slot is not None and row.value > 0}
     unread: list[UnreadValue] = []
     closed = [item for item in items if not item.free_text]
@@ -81,8 +82,7 @@ def _worth(record: Record, rows: Sequence[Score], names: set[str]) -> float:
     slots = [slot for slot in record.sample.answer if counts_in_fas(slot)]
     if isinstance(in_mean, dict):
         slots = [slot for slot in record.sample.answer if slot.name in in_mean]
-    total = sum(slot.weight for slot in slots)
-    return sum(slot.weight for slot in slots if slot.name in names) / total if total else 0.0
+    return weighted_mean(slots, [float(slot.name in names) for slot in slots]) if slots else 0.0
 
 
 class UnreadTally:

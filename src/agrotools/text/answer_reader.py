@@ -29,7 +29,7 @@ from agrotools.text.json_kinds import is_object
 from agrotools.text.labels import label_key, name_key, option_names
 from agrotools.text.normalise import late_pattern, normalise
 from agrotools.text.turns import own_turn
-from agrotools.text.units import convert, fold_case, read_unit
+from agrotools.text.units import convert, fold_case
 
 
 class FormValue(NamedTuple):
@@ -250,11 +250,8 @@ def _number(item: FormItem, text: str) -> float | None:
         return value
     if item.unit is None:
         return None
-    if unit == normalise(item.unit):
-        return value
-    known = read_unit(unit)
     try:
-        return convert(value, known.symbol, item.unit) if known else None
+        return convert(value, unit, item.unit)
     except ValueError:
         return None
 

@@ -1,6 +1,7 @@
-"""Quantities: the reader of one number or range with its unit, and the numerals that it is written in.
+"""Quantities in words: the reader of one number or range with its unit, and the numerals that it is written in.
 
-:func:`read_quantity` reads a value that is a whole text, as after the name in an answer form.
+Files of gold and a model's own words hold ``about 1.2 x 10^3 kg``, ``13-15`` and ``twelve``. Answers in the form do
+not: :mod:`agrotools.text.answer_reader` reads their numbers. Cells of tables are read by :mod:`agrotools.text.cells`.
 """
 
 import re
@@ -38,7 +39,7 @@ class Quantity(NamedTuple):
             return None
 
 
-APPROXIMATE = (
+_APPROXIMATE = (
     r"(?:(?<![^\W\d_])(?:about|approximately|approx\.?|around|roughly|ca\.?|circa"
     r"|cerca de|por volta de|aproximadamente|aprox\.?|mais ou menos|uns|umas"  # Portuguese
     r"|alrededor de|más o menos|unos|unas"  # Spanish, beside what it shares with Portuguese
@@ -47,7 +48,7 @@ APPROXIMATE = (
     r"|all'incirca)(?![^\W\d_])|约为?|大约)"
 )
 """Pattern of a word before a number, in lower case, that says that it is approximate; the number is the value."""
-_LEAD = late_pattern(rf"[\s~≈=:]*(?:{APPROXIMATE}\s?)?(?P<money>[€$£¥₹])?\s?")
+_LEAD = late_pattern(rf"[\s~≈=:]*(?:{_APPROXIMATE}\s?)?(?P<money>[€$£¥₹])?\s?")
 _SPREAD = late_pattern(r"\s?(?:±|\+/-)\s?")
 _TO = late_pattern(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
 _SAME = late_pattern(
@@ -61,28 +62,19 @@ _ROUNDING = 0.02
 """Maximum relative difference of a value from itself in another unit: "3 in (76 mm)"."""
 
 
-class LeadingQuantity(NamedTuple):
-    """A quantity at the beginning of a text, the margin behind its ``±``, its end, and its sign of money."""
-
-    quantity: Quantity
-    margin: float
-    end: int
-    money: str | None
-
-
-def quantity_head(text: str) -> LeadingQuantity | None:
-    """Return the number or range with which normalised ``text`` begins; None if it begins with none."""
+def _leading_quantity(text: str) -> tuple[Quantity, int, str | None] | None:
+    """Return the number or range with which normalised ``text`` begins, its end and its sign of money."""
     lead = _LEAD.match(text)
     first = _measured(text, lead.end() if lead else 0)
     if first is None:
         return None
     low, unit, end = first
-    high, margin = low, 0.0
+    high = low
     if spread := _SPREAD.match(text, end):
         after = _measured(text, spread.end())
         if after is None:
             return None
-        margin, spread_unit, end = after
+        _, spread_unit, end = after
         unit = unit or spread_unit
     elif (to := _TO.match(text, end)) and (second := _measured(text, to.end())):
         high, second_unit, end = second
@@ -90,7 +82,7 @@ def quantity_head(text: str) -> LeadingQuantity | None:
             return None
         unit = unit or second_unit
         low, high = sorted((low, high))
-    return LeadingQuantity(Quantity(low, high, unit), margin, end, lead["money"] if lead else None)
+    return Quantity(low, high, unit), end, lead["money"] if lead else None
 
 
 def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:
@@ -100,19 +92,19 @@ def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:
     brackets that is no quantity is left out. ``is_repeated``: the value stands behind another one, so that it may not
     be repeated itself.
     """
-    head = quantity_head(text)
-    if head is None:
+    leading = _leading_quantity(text)
+    if leading is None:
         return None
-    quantity, _, end, money = head
+    quantity, end, money = leading
     same = None if is_repeated else _SAME.fullmatch(text.rstrip(" ."), end)
     if same and (other := read_quantity(same["inner"] or same["other"] or "", is_repeated=True)):
-        return in_both(quantity, other)
+        return _in_both(quantity, other)
     noun = _NOUN.fullmatch(_REMARK.sub("", text), end)
     counted = noun and (noun["noun"] or money)
     return None if noun is None or (quantity.unit and counted) else quantity._replace(noun=counted)
 
 
-def in_both(quantity: Quantity, other: Quantity) -> Quantity | None:
+def _in_both(quantity: Quantity, other: Quantity) -> Quantity | None:
     """Return the quantity that both are, ``0.069 (6.9 %)``; None if they differ."""
     unit = quantity.unit
     if unit is None or other.unit is None:
@@ -130,7 +122,7 @@ def _measured(text: str, at: int) -> tuple[float, Unit | None, int] | None:
     """Return the value of the number at ``at``, its unit and the end of both."""
     if numeral := NUMERAL.match(text, at):
         value, end = numeral_value(text, numeral)
-    elif word := NUMBER_WORD.match(text, at):
+    elif word := _NUMBER_WORD.match(text, at):
         value, end = _multiplied(text, _WORDS[word[0]], word.end())
     else:
         return None
@@ -165,7 +157,7 @@ _WORDS = {
     )
     for value, word in enumerate(words.split())
 } | {"〇": 0.0, "两": 2.0}
-NUMBER_WORD = late_pattern(
+_NUMBER_WORD = late_pattern(
     rf"{WORD_START}(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}){WORD_END}"
 )
 _POWERS = {

@@ -1,4 +1,6 @@
-"""Units of answers and slots: a closed table of base units, and the reader of whole unit expressions.
+"""Units of answers and slots: the table of base units, and the reader of whole unit expressions.
+
+A benchmark may ask for any other unit (``°Bx``, ``SPAD``, ``lux``): it is itself, and converts to no other unit.
 
 The reader is our own: of 233 spellings of units in replies pint 0.25 reads 123; it cannot say where a unit ends in a
 text, and starts in 0.25 s.
@@ -351,20 +353,25 @@ def canonical_unit(name: str | None) -> str | None:
     return unit.symbol if unit else None
 
 
+def any_unit(written: str) -> Unit:
+    """Return the unit that ``written`` names; one that the table lacks is a unit by itself."""
+    name = normalise(written).strip()
+    return read_unit(written) or Unit(name, ((name, 1),), 1.0)
+
+
 def compatible(unit: str, other: str) -> bool:
-    """True if two known units have the same dimension."""
-    first, second = read_unit(unit), read_unit(other)
-    return first is not None and second is not None and first.exponents == second.exponents
+    """True if two units have the same dimension; a unit outside the table has that of no other one."""
+    return any_unit(unit).exponents == any_unit(other).exponents
 
 
 def convert(value: float, unit: str, to: str) -> float:
     """Convert ``value`` from ``unit`` to the unit ``to``.
 
     Raises:
-        ValueError: one of the units is unknown, or they have different dimensions.
+        ValueError: the units have different dimensions; a unit outside the table has that of no other one.
     """
-    first, second = read_unit(unit), read_unit(to)
-    if first is None or second is None or first.exponents != second.exponents:
+    first, second = any_unit(unit), any_unit(to)
+    if first.exponents != second.exponents:
         raise ValueError(f"cannot convert {unit} to {to}")
     if first == second:
         return value

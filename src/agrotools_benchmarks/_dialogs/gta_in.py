@@ -41,7 +41,12 @@ from agrotools.formats.writing import replace_folder
 from agrotools.loading.checking import count_list
 from agrotools.loading.values import NOTHING, lettered, translated, value_at
 from agrotools.text.loose_json import parsed
-from agrotools_benchmarks._dialogs.loading import entry_list, image_size, safe_name
+from agrotools_benchmarks._dialogs.loading import (
+    entry_list,
+    image_size,
+    plain_path,
+    safe_name,
+)
 from agrotools_build.export.folder import write_benchmark
 from agrotools_build.export.gta_entries import (
     DEFAULT_MAP,
@@ -53,7 +58,6 @@ from agrotools_build.export.gta_entries import (
     content_of,
     entries_in,
     files_of,
-    pictures,
     read_entry,
     read_map,
     unread_fields,
@@ -77,13 +81,10 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
 class KnownOfEntries(NamedTuple):
     """What is known of entries before they are converted.
 
-    ``faults``: entries that could not be read, with the reason; ``left``: fields that are not read, with their number;
-    ``folders``: more folders of their files; ``metadata``: more fields of the header's metadata.
+    ``left``: fields that are not read, with their number; ``metadata``: more fields of the header's metadata.
     """
 
-    faults: Mapping[str, str] = MappingProxyType({})
     left: Mapping[str, int] = MappingProxyType({})
-    folders: Sequence[Path] = ()
     metadata: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -97,13 +98,11 @@ def import_entries(
 ) -> BenchmarkHeader:
     """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
     known = known or KnownOfEntries(left=unread_fields(entries, fields))
-    source = Source(folder, fields, entries, known.folders)
+    source = Source(folder, fields, entries)
     samples: list[Sample] = []
     seen: set[str] = set()
     unread: dict[str, list[str]] = {}
-    for key, reason in known.faults.items():
-        unread.setdefault(reason, []).append(key)
-    number_of_all = len(entries) + len(known.faults)
+    number_of_all = len(entries)
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
@@ -202,10 +201,8 @@ class Source:
         folder: Path,
         fields: FieldMap,
         entries: Mapping[str, Any],
-        more_folders: Sequence[Path] = (),
     ) -> None:
         self.folder, self.fields = folder, fields
-        self._folders = dict.fromkeys([folder, *more_folders])
         self._paths: set[Parts] = set()
         """Paths of files in the entries."""
         self.by_end: dict[str, str] = {}
@@ -227,19 +224,21 @@ class Source:
                 path for path in sorted(folder.rglob("*.json")) if path.stat().st_size <= 1_000_000
             ]
             listed += map(content_of, small)
-            self.declared = declared_tools(
+            declared = declared_tools(
                 listed, calls, fields.tools, fields.arguments, fields.agreement
             )
+            self.declared = {
+                name: _as_called(tool, [given for called, given in calls if called == name])
+                for name, tool in declared.items()
+            }
 
     @cached_property
     def _by_name(self) -> dict[str, dict[tuple[str, ...], Path]]:
         """Return the files by name and by the parts of their path in their folder."""
         by_name: dict[str, dict[tuple[str, ...], Path]] = {}
-        for folder in self._folders:
-            for path in folder.rglob("*"):
-                if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
-                    parts = path.relative_to(folder).parts
-                    by_name.setdefault(path.name, {}).setdefault(parts, path)
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.resolve().is_relative_to(self.folder.resolve()):
+                by_name.setdefault(path.name, {})[path.relative_to(self.folder).parts] = path
         return by_name
 
     def find(self, path: str) -> Path:
@@ -248,8 +247,6 @@ class Source:
         BenchmarkError: there is none, or several; or two paths of entries would mean one file, and not by all of it.
         """
         parts = _parts_of(path)
-        if parts and (stored := pictures().joinpath(*parts)).is_file():
-            return stored
         found = self._fitting(parts)
         are_ends = any(_is_end(parts, each) for each in found)
         if len(found) != 1 or not (are_ends or self._is_alone(parts, found[0])):
@@ -295,6 +292,18 @@ class Source:
                 f'there is no tool {ours!r}: map it under [tools], or set unknown_tools = "keep"'
             )
         return ours
+
+
+def _as_called(tool: DeclaredTool, calls: Sequence[Arguments]) -> DeclaredTool:
+    """Return a tool for figures without a tool of ours that runs its calls, if none has data, as one that runs code."""
+    has_no_data = all(chart_of(_renamed(tool, call)) is None for call in calls)
+    if tool.runs == "plot" and calls and has_no_data:
+        return tool.model_copy(update={"runs": "", "renamed": {}})
+    return tool
+
+
+def _renamed(tool: DeclaredTool, arguments: Arguments) -> Arguments:
+    return {tool.renamed.get(name, name): value for name, value in arguments.items()}
 
 
 def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
@@ -343,10 +352,18 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
             declared=tuple(tool for tool in source.declared.values() if tool.name in toolset),
             reference=ReferenceTrajectory(steps=_in_groups(steps, [*names.values()])),
             answer=tuple(with_from(slot, steps) for slot in slots),
-            no_tool_eligible=answer_type != "plot" and all(file.kind == "image" for file in files),
+            no_tool_eligible=answer_type not in ("plot", "image")
+            and all(file.kind == "image" for file in files),
+            metadata=_published(names),
         )
     except ValidationError as error:
         raise BenchmarkError(first_error(error)) from error
+
+
+def _published(names: Mapping[str, str]) -> dict[str, JsonValue]:
+    """Return the metadata on the paths of files in the entries, of those that differ from their names here."""
+    paths = {name: plain_path(path) for path, name in names.items()}
+    return {"published_paths": dict(paths)} if any(map(str.__ne__, paths, paths.values())) else {}
 
 
 def plain_id(given: str) -> str:
@@ -380,9 +397,7 @@ def _in_groups(steps: Sequence[ReferenceStep], files: Sequence[Any]) -> tuple[Re
 def _recorded(call: EntryCall, source: Source) -> Observation | None:
     """Return the recorded result of a call, with the chart that it drew, because charts are scored by their data."""
     observation, tool = observation_of(call.returned), source.declared.get(call.tool)
-    renamed = tool.renamed if tool and tool.runs == "plot" else {}
-    given = {renamed.get(name, name): value for name, value in call.arguments.items()}
-    chart = chart_of(given) if tool and tool.runs == "plot" else None
+    chart = chart_of(_renamed(tool, call.arguments)) if tool and tool.runs == "plot" else None
     if chart is None or (observation and observation.error):
         return observation
     return Observation(

@@ -1,7 +1,8 @@
-"""Loader of the released AgroTools questions: JSON or parquet files of unknown form, read by a field map.
+"""Loader of the released AgroTools questions, in the dialog form of GTA and ThinkGeo or by a field map.
 
-The entries are converted into a benchmark folder in the user's cache, again whenever the files or the map change. What
-the map does not read is reported: fields with their number, and entries with the reason.
+The authors have released the files where we could not read them. Questions in the dialog form are read as they are. Any
+other layout is refused with the fields that were found; a field map, which ``--propose-map`` writes, says where they
+are. The entries are converted into a benchmark folder in the user's cache, again whenever the files or the map change.
 """
 
 import fnmatch
@@ -10,41 +11,32 @@ import re
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import tomli_w
 
-from agrotools.calling import get_tool
-from agrotools.calling.declared import of_name
+from agrotools.calling.declared import schemas_in
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot, UndecidedError, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir, read_text, sha256_of_file, write_whole
 from agrotools.core.progress import Progress
-from agrotools.core.readings import Readings
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.formats.benchmark import Benchmark, load_folder
 from agrotools.loading.benchmarks import Loading, find_below, settings_of
 from agrotools.loading.checking import EntryFault, FileCheck, shorten
-from agrotools.loading.values import translated
+from agrotools.loading.values import NOTHING, list_in, number_in, read_rows, value_at
+from agrotools.text.loose_json import parsed
 from agrotools_benchmarks._dialogs.gta_in import KnownOfEntries, Source, import_entries, plain_id
-from agrotools_benchmarks.released.containers import (
-    Contents,
-    data_files,
-    files_beside,
-    read_contents,
-)
-from agrotools_benchmarks.released.entries import Entries, marks_of, read_entries
-from agrotools_benchmarks.released.fields import QUESTIONS, ROLE_KEYS, Asker
-from agrotools_benchmarks.released.names import words
-from agrotools_build.export.gta_entries import MAP_FILE, FieldMap, read_map
+from agrotools_benchmarks.released.proposal import Row, propose_places, propose_tools
+from agrotools_build.export.gta_entries import MAP_FILE, FieldMap, read_map, unread_fields
 
 MAP = Path(__file__).with_name("map.toml")
+_DATA = (".json", ".jsonl", ".parquet", ".csv", ".tsv", ".xlsx")
 _SHOWN = 12
-_DATA = (".parquet", ".json", ".jsonl", ".csv", ".tsv", ".xlsx", ".yaml", ".yml")
 
 
 class ReleasedSettings(FrozenModel):
@@ -52,27 +44,23 @@ class ReleasedSettings(FrozenModel):
 
     map: str = ""
     """Field map (TOML); default: ``agrotools-map.toml`` in the folder of the files, or the one in the package."""
-    answer: str = ""
-    """Field of the right answer, where two may be it."""
-    calls: str = ""
-    """Field of the reference calls, where two may be it."""
-    tolerance: str = ""
-    """Kind of a tolerance that states none: ``abs``, ``rel`` or ``percent``."""
-    percent: Literal["", "relative", "points"] = ""
-    """What a tolerance of 5 % is beside an answer in percent: 5 % of the answer, or 5 percentage points."""
-
+    tolerance: Literal["", "abs", "rel", "percent"] = ""
+    """Kind of a tolerance that states none."""
     lists: Literal["", "any", "all"] = ""
     """What a list of exact answers is: other names of one (``any``), or answers that are all required."""
 
-    @property
-    def given(self) -> dict[str, str]:
-        """Answers to questions on the files."""
-        return {name: value for name in QUESTIONS if (value := getattr(self, name))}
+
+class _Found(NamedTuple):
+    """Rows of the files by position, the field map with the answers to its questions, and the files."""
+
+    rows: dict[str, Row]
+    fields: FieldMap
+    files: tuple[Path, ...]
 
 
 def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
     """Return the folder ``agrotools`` below ``data_root``, or that folder ``itself``; NoFileError if it has no data."""
-    find, get = partial(data_files, only=read_map(MAP).file), "agrotools benchmarks get agrotools"
+    find, get = data_files, "agrotools benchmarks get agrotools"
     itself = itself and data_root is not None
     return find_below(
         "agrotools", data_root, ["agrotools"], find, "JSON or parquet files", get, itself=itself
@@ -84,6 +72,15 @@ def find_folder(data_root: Path | None) -> Path:
     return find_entries(data_root, itself=False)
 
 
+def data_files(root: Path) -> list[Path]:
+    """Return the files below ``root`` that may have rows."""
+    return [
+        path
+        for path in sorted(root.rglob("[!.]*"))
+        if path.suffix.lower() in _DATA and path.is_file()
+    ]
+
+
 def load_released(loading: Loading) -> Benchmark:
     """Load the questions below ``loading.data_root``.
 
@@ -91,20 +88,27 @@ def load_released(loading: Loading) -> Benchmark:
 
     Raises:
         UsageError: an option is unknown, or pyarrow is needed and not installed.
-        UndecidedError: two fields may be the answer or the calls, or a tolerance may be of two kinds.
-        BenchmarkError: the files are missing, or no entry can be read with the map; the message lists the reasons.
+        UndecidedError: a tolerance may be of two kinds, or a list of exact answers may be other names of one.
+        BenchmarkError: the files are missing, are in a layout that needs a map, or no entry can be read.
     """
     settings = settings_of(ReleasedSettings, "agrotools", loading.options)
     readings = loading.readings or Readings()
     target = converted_folder(loading.data_root, settings)
     if not (target / "benchmark.toml").is_file():
-        asker = Asker(readings, settings.given, {})
-        read = _read(loading.data_root, settings, asker)
-        _settle(readings, find_entries(loading.data_root))
+        root = find_entries(loading.data_root)
+        found = _read(root, settings, readings)
+        _settle(readings, root)
         # Answers of the user belong to this command: another one without them asks again.
-        answered = settings.model_copy(update=asker.chosen)
-        target = converted_folder(loading.data_root, answered)
-        _convert(read, find_entries(loading.data_root), target, readings, loading.progress)
+        target = converted_folder(loading.data_root, _answered(settings, readings))
+        left = unread_fields(found.rows, found.fields)
+        for name, number in left.items():
+            readings.leave(f"field {name} ({number})")
+        known = KnownOfEntries(left=left, metadata=readings.as_data())
+        try:
+            import_entries(found.rows, root, found.fields, target, loading.progress, known)
+        except BenchmarkError as error:
+            error.hint = f"say in {root / MAP_FILE} where they are; {_layout(found.rows.values())}"
+            raise
     benchmark = load_folder(target)
     for what in _texts(benchmark, "read"):
         readings.take(what)
@@ -113,18 +117,27 @@ def load_released(loading: Loading) -> Benchmark:
     return benchmark
 
 
+def _answered(settings: ReleasedSettings, readings: Readings) -> ReleasedSettings:
+    """Return the settings with the answers to the questions that were asked."""
+    given = {name: readings.chosen.get(f"--option={name}") for name in ("tolerance", "lists")}
+    return settings.model_copy(update={name: value for name, value in given.items() if value})
+
+
 def _settle(readings: Readings, root: Path) -> None:
     """Raise an error with the questions that nobody has answered; its hint holds for any caller."""
     try:
         readings.settle()
     except UndecidedError as error:
         options = " ".join(answer.removeprefix("--option=") for answer in error.answers)
-        command = f"agrotools benchmarks check agrotools {shlex.quote(str(root))} --propose-map"
         error.hint = (
-            f"{command} writes these readings into a map beside the files, which all commands read;"
+            f"{_propose_command(root)} writes these readings into a map beside the files, which all commands read;"
             f" or give them as options of the benchmark: {options}"
         )
         raise
+
+
+def _propose_command(root: Path) -> str:
+    return f"agrotools benchmarks check agrotools {shlex.quote(str(root))} --propose-map"
 
 
 def _texts(benchmark: Benchmark, key: str) -> list[str]:
@@ -132,27 +145,139 @@ def _texts(benchmark: Benchmark, key: str) -> list[str]:
     return [str(each) for each in listed] if isinstance(listed, list) else []
 
 
-def _read(data_root: Path | None, settings: ReleasedSettings, asker: Asker) -> Entries:
-    root = find_entries(data_root)
-    _, fields = map_for(root, settings.map)
-    return read_entries(root, fields, read_map(MAP), asker)
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _convert(
-    read: Entries, root: Path, target: Path, readings: Readings, progress: Progress
-) -> None:
-    """Write the benchmark folder ``target``; a BenchmarkError without readable entries says what they look like."""
-    known = KnownOfEntries(read.faults, read.found.left, read.contents.folders, readings.as_data())
-    try:
-        import_entries(read.entries, root, read.fields, target, progress, known)
-    except BenchmarkError as error:
-        names = ", ".join(
-            dict.fromkeys(name for row in read.rows for name in row if name[0] != "(")
+def _read(root: Path, settings: ReleasedSettings, readings: Readings) -> _Found:
+    """Return the rows of all files in the form of the map, and the map with the answers to its questions.
+
+    Raises:
+        BenchmarkError: no file is in this form.
+    """
+    path, fields = map_for(root, settings.map)
+    tables = _tables(root, fields, readings)
+    fitting = {file: rows for file, rows in tables.items() if _fits(rows, fields)}
+    if not fitting:
+        name, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
+        form = "the dialog form of GTA" if path == MAP else f"the form of {path}"
+        places = f"{fields.files['at']}, {fields.calls['at']}, {fields.answer['at']}"
+        raise BenchmarkError(
+            f"{root} has no file in {form} (entries with {places})",
+            hint=f"for another layout, {_propose_command(root)} writes a field map to correct;"
+            f" {name.name}: {_layout(rows)}",
         )
-        first = shorten(str(next(iter(read.rows), "none")), 1500)
-        hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
-        error.hint = "; ".join([hint, f"first entry: {first}", *_not_read(root, read.contents)])
-        raise
+    rows = _numbered(fitting, fields)
+    names = " and ".join(file.relative_to(root).as_posix() for file in fitting)
+    form = "in the dialog form" if path == MAP else f"by {path.name}"
+    readings.take(f"{len(rows)} rows from {names} {form}")
+    for file in tables:
+        lists_tools = any(True for _ in schemas_in(tables[file]))
+        if file not in fitting and tables[file] and not lists_tools:
+            readings.leave(f"file {file.relative_to(root).as_posix()}")
+    return _Found(rows, _decided(rows, fields, settings, readings), tuple(fitting))
+
+
+def _tables(root: Path, fields: FieldMap, readings: Readings) -> dict[Path, list[Row]]:
+    """Return the rows of each file below ``root``, or of the one that the map names; others may not be readable."""
+    if fields.file:
+        rows = read_rows(root / fields.file, fields.entries)
+        return {root / fields.file: [row for row in rows if isinstance(row, dict)]}
+    tables: dict[Path, list[Row]] = {}
+    for path in data_files(root):
+        try:
+            rows = [*read_rows(path, fields.entries)]
+        except BenchmarkError as error:
+            readings.leave(f"file {path.relative_to(root).as_posix()}: {error.message}")
+            continue
+        tables[path] = [row for row in rows if isinstance(row, dict)]
+    return tables
+
+
+def _fits(rows: Sequence[Row], fields: FieldMap) -> bool:
+    """True if an entry has files, calls and an answer where the map says; the answer may be null, of a figure."""
+    paths = (*fields.files["at"].split("+"), fields.calls["at"], fields.answer["at"])
+    return any(
+        all(value_at(row, path.strip(), NOTHING) is not NOTHING for path in paths) for row in rows
+    )
+
+
+def _numbered(tables: Mapping[Path, Sequence[Row]], fields: FieldMap) -> dict[str, Row]:
+    """Return the rows of all files by position; ids of several files get the name of their file before them."""
+    key = fields.sample["id"].partition("|")[0]
+    rows: list[Row] = []
+    for file, of_file in tables.items():
+        for place, row in enumerate(of_file):
+            own = value_at(row, fields.sample["id"], place)
+            rows.append({**row, key: f"{file.stem}-{own}"} if len(tables) > 1 else row)
+    return {str(place): row for place, row in enumerate(rows)}
+
+
+def _layout(rows: "Sequence[Row] | Any") -> str:
+    """Return the fields of rows and the first row, for a message."""
+    listed = [*rows]
+    names = ", ".join(dict.fromkeys(name for row in listed for name in row))
+    return (
+        f"fields: {names or 'none'}; first entry: {shorten(str(next(iter(listed), 'none')), 1500)}"
+    )
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def _decided(
+    rows: Mapping[str, Row], fields: FieldMap, settings: ReleasedSettings, readings: Readings
+) -> FieldMap:
+    """Return the map with the kind of bare tolerances and the sense of lists, as it says, or as was asked."""
+    decided: dict[str, Any] = {}
+    sizes = [size for row in rows.values() for size in _bare_tolerances(row, fields)]
+    if sizes and "tol_kind" not in fields.defaults.model_fields_set:
+        largest = max(sizes)
+        choices = [
+            Choice("rel", f"± {largest:g} times the answer"),
+            Choice("abs", f"± {largest:g} in the unit of the answer"),
+            Choice("percent", f"± {largest:g} % of the answer"),
+        ]
+        if largest >= 1:  # as a share it would hold all values down to zero
+            choices = choices[1:]
+        text = f"a tolerance that states no kind, such as {largest:g}, is:"
+        question = ReadingQuestion(text, "--option=tolerance", tuple(choices))
+        decided["tol_kind"] = readings.choose(question, settings.tolerance or None)
+    listed = next((value for row in rows.values() if (value := _exact_list(row, fields))), None)
+    if listed and fields.defaults.any is None:
+        choices = [Choice("any", "other names of one answer"), Choice("all", "each is required")]
+        text = f"the exact answers in a list ({shorten(', '.join(map(str, listed)), 80)}) are:"
+        question = ReadingQuestion(text, "--option=lists", tuple(choices))
+        decided["any"] = readings.choose(question, settings.lists or None) == "any"
+    defaults = fields.defaults.model_copy(update=decided)
+    return fields.model_copy(update={"defaults": defaults})
+
+
+def _bare_tolerances(row: Row, fields: FieldMap) -> Iterator[float]:
+    """Yield the tolerances of an entry and of its answer that are numbers and state no kind."""
+    answer = parsed(value_at(row, fields.answer["at"]))
+    for scope in (
+        row,
+        answer,
+        *list_in(answer),
+        *list_in(value_at(answer, fields.answer["parts"])),
+    ):
+        size = number_in(value_at(scope, fields.answer["tol"]))
+        if size and not value_at(scope, fields.answer["tol_kind"]):
+            yield size
+
+
+def _exact_list(row: Row, fields: FieldMap) -> list[Any]:
+    """Return the answer of an entry if it is of type exact and a list of several names."""
+    answer = parsed(value_at(row, fields.answer["at"]))
+    inner = parsed(value_at(answer, fields.answer["value"])) if isinstance(answer, dict) else None
+    names = list_in(answer) or list_in(inner)
+    word = value_at(answer, fields.answer["type"]) or value_at(row, fields.answer["type"])
+    is_exact = isinstance(word, str) and fields.answer_types.get(word.lower(), word) == "exact"
+    are_names = all(isinstance(name, str) for name in names)
+    return names if is_exact and are_names and len(names) > 1 else []
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
 
 
 def check_released(
@@ -173,18 +298,17 @@ def check_released(
         for reason, keys in metadata.get("unread", {}).items()
         for key in keys
     ]
-    contents = read_contents(root, marks_of(fields, read_map(MAP)), fields.file, fields.entries)
-    files = tuple(str(path) for path in contents.files[:_SHOWN])
+    tables = _tables(root, fields, Readings())
+    files = [str(file) for file, rows in tables.items() if _fits(rows, fields)]
     notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
-    notes += [*_notes(path, benchmark), *_not_read(root, contents)]
+    notes += _notes(path, benchmark)
     hint = (
         "eval leaves these entries out and counts them; correct the map: --propose-map"
         if faults
         else ""
     )
-    return FileCheck(
-        files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint
-    )
+    number = len(benchmark.samples) + len(faults)
+    return FileCheck(tuple(files[:_SHOWN]), number, benchmark.samples, faults, notes, hint)
 
 
 def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
@@ -223,17 +347,6 @@ def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
             yield f"lines without effect under [{table}]: {', '.join(lines)}"
 
 
-def _not_read(root: Path, contents: Contents) -> list[str]:
-    """Return a line on the data files below ``root`` that are not read."""
-    others = sorted({*root.rglob("[!.]*")} - {*contents.files, root / MAP_FILE})
-    names = ", ".join(str(path.relative_to(root)) for path in others if path.suffix in _DATA)
-    return (
-        [f'files that are not read (file = "..." reads one alone): {shorten(names, 300)}']
-        if names
-        else []
-    )
-
-
 _DEFAULTS = ReleasedSettings()
 
 
@@ -252,16 +365,14 @@ def converted_folder(data_root: Path | None, settings: ReleasedSettings = _DEFAU
     """Return the folder in the cache for these files, map and answers; it may not exist yet."""
     root = find_entries(data_root)
     digest = hashlib.sha256(MAP.read_bytes() + version("agrotools").encode())
-    map_path, fields = map_for(root, settings.map)
-    for path in (
-        map_path,
-        *data_files(root, fields.file),
-        *files_beside(root, fields.file),
-    ):
+    map_path, _ = map_for(root, settings.map)
+    for path in (map_path, *data_files(root)):
         digest.update(f"{path} {sha256_of_file(path)}\n".encode())
-    digest.update(str(sorted(settings.given.items())).encode())
+    digest.update(f"{settings.tolerance} {settings.lists}".encode())
     return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"
 
+
+# --- proposed map -----------------------------------------------------------------------------------------------------
 
 _HEAD = 'Proposed field map; other keys are as in the package. [tools]: what runs the calls; "" plays back results.'
 
@@ -278,25 +389,35 @@ def propose_map(
 
     Raises:
         UsageError: there is such a file already.
-        BenchmarkError: the files are missing.
+        BenchmarkError: the files are missing, or none has rows.
     """
     root, readings = find_entries(data_root), readings or Readings()
     target = root / MAP_FILE
     if target.exists():
         raise UsageError(f"{target} exists already", hint="edit it, or remove it")
     settings = settings_of(ReleasedSettings, "agrotools", options)
-    read = _read(data_root, settings, Asker(readings, settings.given, {}))
-    found = [f"{len(read.rows)} entries in {root}"]
-    document = _places(read, found)
-    decided = {"tol_kind": read.tolerance, "percent": read.percent}
-    document["defaults"] = {key: value for key, value in decided.items() if value}
-    if read.lists:
-        document["defaults"]["any"] = read.lists == "any"
-    _propose_tools(read, Source(root, read.fields, read.entries), document, found)
+    base = read_map(MAP)
+    tables = _tables(root, base, Readings())
+    file, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
+    if not rows:
+        raise BenchmarkError(f"{root} has no file with entries", hint="get the files again")
+    name = file.relative_to(root).as_posix()
+    found = [f"{len(rows)} entries in {name}"]
+    places = propose_places(rows)
+    found += places.lines
+    document: dict[str, Any] = {"file": name, **places.tables}
+    _write(target, document, found)
+    fields = read_map(target, MAP)
+    numbered = _numbered({file: rows}, fields)
+    fields = _decided(numbered, fields, settings, readings)
+    document["defaults"] = fields.defaults.model_dump(
+        include={"tol_kind", "any"} & fields.defaults.model_fields_set, exclude_none=True
+    )
+    tools = propose_tools(Source(root, fields, numbered), fields)
+    document |= tools.tables
+    found += tools.lines
     found += [f"decide: {question}" for question in readings.questions]
-    comments = "".join(f"# {line}\n" for line in [_HEAD, *found])
-    written = {table: keys for table, keys in document.items() if keys}
-    write_whole(target, (comments + tomli_w.dumps(written)).encode())
+    _write(target, document, found)
     found.append(f"map written: {target}")
     try:
         benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
@@ -310,35 +431,8 @@ def propose_map(
     return [*found, *(f"answer {form}: {count}" for form, count in forms.most_common()), *notes]
 
 
-def _places(read: Entries, found: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the tables of a map with the places that were found, and add a line on each to ``found``."""
-    document: dict[str, dict[str, Any]] = {"tools": {}, "arguments": {}}
-    for role, (table, key) in ROLE_KEYS.items():
-        path = read.found.paths[role]
-        found.append(f"{table}.{key}: {path or 'not found'}")
-        if path:
-            document.setdefault(table, {})[key] = path
-    return document
-
-
-def _propose_tools(
-    read: Entries, source: Source, document: dict[str, dict[str, Any]], found: list[str]
-) -> None:
-    """Add to a map what runs the calls of each tool, and which of its arguments are ours."""
-    fields = read.fields
-    for name, tool in source.declared.items():
-        ours = translated(name, words("tools"))
-        if ours == name:  # none of the phrases of the paper
-            ours = of_name(name, fields.proposals) or of_name(tool.description, fields.proposals)
-        ours = ours or ""
-        document["tools"][name] = ours
-        found.append(f"tool {name}({', '.join(tool.agreement)}): {ours or 'recorded results'}")
-        if ours and ours != "plot":
-            known, given = get_tool(ours).spec.agreement, fields.arguments.get(ours, {})
-            others = {each: given.get(each, "") for each in tool.agreement if each not in known}
-            document["arguments"].setdefault(ours, {}).update(others)
-            found += [
-                f"  {each}: which argument of {ours}({', '.join(known)})?"
-                for each in others
-                if not others[each]
-            ]
+def _write(target: Path, document: Mapping[str, Any], found: Sequence[str]) -> None:
+    """Write a map with what was found as comments."""
+    comments = "".join(f"# {line}\n" for line in [_HEAD, *found])
+    written = {key: value for key, value in document.items() if value}
+    write_whole(target, (comments + tomli_w.dumps(written)).encode())

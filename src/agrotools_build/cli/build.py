@@ -290,7 +290,7 @@ def _export_tables(run: Path, format_: Literal["parquet", "scores"], folder: Pat
 
 
 def _export_predictions(run: Path, folder: Path) -> None:
-    from agrotools.runner.predictions import write_predictions
+    from agrotools.foreign.predictions import write_predictions
 
     part = "paired with the data set by place, so that they can be scored with the same part of it alone"
     for each in write_predictions(run, folder):

@@ -28,7 +28,7 @@ from agrotools.core import (
     ToleranceSlot,
     first_error,
 )
-from agrotools.core.files import cache_dir, read_text
+from agrotools.core.files import read_text
 from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.loading.values import NOTHING, lettered, list_in, number_in, read_rows, value_at
 from agrotools.text.loose_json import parsed
@@ -169,11 +169,6 @@ def content_of(path: Path) -> Any:
         return None
 
 
-def pictures() -> Path:
-    """Return the folder in the cache of pictures that were inside cells of rows."""
-    return cache_dir("benchmarks") / "pictures"
-
-
 def files_of(content: Any, fields: FieldMap) -> list[Any]:
     """Return the files that an entry lists, at all places that the map joins by ``+``."""
     places = [
@@ -310,11 +305,18 @@ def _written(call: str) -> tuple[str, Arguments]:
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 _SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
-_LEADING: tuple[AnswerType, ...] = ("plot", "tolerance", "open_text")
+_LEADING: Mapping[str, AnswerType] = {
+    "plot": "plot",
+    "image_calls": "image",
+    "tolerance": "tolerance",
+    "open_text": "open_text",
+}
+"""Answer types of a sample by the types of its slots, the first that one has; of others it is ``exact``."""
 _SHORT_WORDS = 8
 """Longest answer without a type, in words, that is a name; a longer one is open text."""
 _MARGIN = re.compile(r"±\s?(\d+(?:\.\d+)?)")
-_FIGURE = """its answer is a figure, and no call of plot says what it shows: give its data under [answers], \
+_FIGURE = """its answer is a figure, but no call of plot has its data and the last call made no picture: \
+give its data under [answers], \
 ID = { type = "plot", kind = "bar", x = ["a", "b"], series = { NAME = [1, 2] } }"""
 Plain = dict[str, Any]
 
@@ -351,9 +353,8 @@ class AnswerReader:
             slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
         except ValidationError as error:
             raise BenchmarkError(f"its answer: {first_error(error)}") from error
-        leading: list[AnswerType] = [
-            kind for kind in _LEADING if kind in {slot.type for slot in slots}
-        ]
+        types = {slot.type for slot in slots}
+        leading: list[AnswerType] = [own for kind, own in _LEADING.items() if kind in types]
         return (leading or ["exact"])[0], slots
 
     def _at(self, key: str, scope: Any) -> Any:
@@ -379,7 +380,7 @@ class AnswerReader:
         if words and not any(isinstance(word, dict | list) for word in words):
             if self.fields.defaults.any or len(words) == 1:
                 others = map(str, [*words[1:], *list_in(self._at("aliases", given))])
-                return [_named("answer") | self._label(words[0], [*others], ())]
+                return [_named("answer") | self._label(words[0], [*others])]
             parts = words
         if isinstance(given, list) and (
             kind in ("choice_set", "rank", "open_text")
@@ -421,35 +422,31 @@ class AnswerReader:
         ):
             raise BenchmarkError("its whitelist is not a list of lists of spellings")
         spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
-        distractors = [
-            str(word)
-            for group in list_in(wrong)
-            for word in (group if isinstance(group, list) else [group])
-        ]
         if len(spellings) > 1 and all(
             {_truth(group), *map(number_in, group)} == {None} for group in spellings
         ):
-            # As published: in any order, anywhere in the answer.
-            blacklist = [distractors] if distractors else []
+            # As published: in any order, anywhere in the answer, beside no word of the blacklist.
+            unwanted = [
+                str(word)
+                for group in list_in(wrong)
+                for word in (group if isinstance(group, list) else [group])
+            ]
             return [
                 {
                     "type": "keywords",
                     **_named("answer"),
                     "whitelist": spellings,
-                    "blacklist": blacklist,
+                    "blacklist": [unwanted] if unwanted else [],
                 }
             ]
+        # One value is compared whole, so that it holds no word of the blacklist. As choices of the form these words
+        # would tell a model that the answer is one of a few.
         plain: list[Plain] = []
         for number, (value, *aliases) in enumerate(spellings, start=1):
             at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
             is_number = kind == "tolerance" and number_in(value) is not None
             plain.append(
-                at
-                | (
-                    self._number(value, {})
-                    if is_number
-                    else self._label(value, aliases, distractors)
-                )
+                at | (self._number(value, {}) if is_number else self._label(value, aliases))
             )
         return plain
 
@@ -502,9 +499,9 @@ class AnswerReader:
         if kind == "boolean" and _truth([str(value)]) is None:
             raise BenchmarkError(f"its answer {value!r} is neither yes nor no")
         unit = self._at("unit", scope) if plain_number(value) is not None else None
-        return self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
+        return self._label(value, aliases) | ({"unit": unit} if unit else {})
 
-    def _label(self, value: Any, aliases: Sequence[str], wrong: Sequence[str]) -> Plain:
+    def _label(self, value: Any, aliases: Sequence[str]) -> Plain:
         if (truth := _truth([str(value), *aliases])) is not None:
             return {"type": "boolean", "value": truth}
         if isinstance(value, str) and not aliases and value in self.files:
@@ -528,14 +525,8 @@ class AnswerReader:
                 for letter, text in options.items()
             }
             return {"type": "exact", "value": right[0], "choices": [*options], "aliases": names}
-        others = [word for word in wrong if word not in (value, *aliases)]
-        choices = {"choices": [value, *others]} if others else {}
-        return {
-            "type": "exact",
-            "value": value,
-            "aliases": {str(value): aliases} if aliases else {},
-            **choices,
-        }
+        names = {str(value): aliases} if aliases else {}
+        return {"type": "exact", "value": value, "aliases": names}
 
     def _options(self) -> dict[str, str]:
         return lettered(self._at("options", self.entry)) or lettered(self.query)
@@ -562,9 +553,8 @@ class AnswerReader:
             raise BenchmarkError(
                 f"its answer {value!r} is of type tolerance and no number ([answer] value, [answers])"
             )
-        unit = self._at("unit", scope) or (
-            found.unit.symbol if found.unit else self._unit_in_words(text)
-        )
+        unit = self._at("unit", scope) or self._at("unit", self.entry)
+        unit = unit or (found.unit.symbol if found.unit else self._unit_in_words(text))
         number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
         if (stated := _MARGIN.search(text)) or found.high > found.low:
             return number | {
@@ -648,10 +638,27 @@ class AnswerReader:
         for step in reversed(self.steps):
             spec = ((step.observation.result if step.observation else None) or {}).get("spec")
             charts += [chart_of(spec if isinstance(spec, dict) else {}), chart_of(step.arguments)]
-        if (chart := next((each for each in charts if each), None)) is None:
-            raise BenchmarkError(_FIGURE)
+        chart = next((each for each in charts if each), None)
+        if chart is None:
+            return self._picture()
         source = "ground_truth" if charts[0] else "tool"
         return {"type": "plot", **at, "value": chart.model_dump(mode="json"), "value_from": source}
+
+    def _picture(self) -> Plain:
+        """Return the slot of a figure without data, which is the picture that the last call made, as by code."""
+        last = self.steps[-1] if self.steps else None
+        result = (last.observation.result if last and last.observation else None) or {}
+        if last is None or not any(map(_is_picture, result.values())):
+            raise BenchmarkError(_FIGURE)
+        return {"type": "image_calls", **_named("image", "the image"), "tools": [last.tool]}
+
+
+def _is_picture(value: JsonValue) -> bool:
+    """True for the path of a picture, which a tool returns that made one."""
+    return isinstance(value, str) and bool(_PICTURE.fullmatch(value.strip()))
+
+
+_PICTURE = re.compile(r"[^\n]+\.(?:png|jpe?g|webp|gif|bmp|tiff?|svg)", re.IGNORECASE)
 
 
 def _named(name: str, label: Any = None, otherwise: str = "answer") -> Plain:

@@ -213,10 +213,14 @@ async def test_the_form_of_questions_of_ours_is_asked_for_and_their_files_keep_t
     ]
     assert model.sent(1)[-1] == ("user", render("form", form="answer: <a text>"))
     assert (action.text, len(action.form_replies)) == ("x\n\nanswer: x", 1)
+    text = FormItem(name="answer", label="text", type="keywords", free_text=True)
     action = await agent(published, "end-to-end").act(
-        view().model_copy(update={"form": (item,)}), ()
+        view().model_copy(update={"form": (text,)}), ()
     )
-    assert (action.text, len(published.asked)) == ("x", 1)
+    assert (action.text, len(published.asked)) == ("x", 1), "published answers are free text"
+    imported = Scripted("Final Answer: x", "answer: x")
+    await agent(imported, "end-to-end").act(view().model_copy(update={"form": (item,)}), ())
+    assert len(imported.asked) == 2, "a label of a benchmark with published paths is asked for"
 
 
 def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():

@@ -251,7 +251,7 @@ def test_letters_and_numbers_are_read_from_the_form_or_the_text():
 
 def test_predictions_are_scored_with_the_options_of_the_set(root):
     write(root, row(id="one", picture="gone.png"), row(id="two", picture="gone.png"))
-    rows = [{"id": "one", "output": "A"}, {"id": "two", "output": "B"}]
+    rows = [{"id": "one", "prediction": "A"}, {"id": "two", "prediction": "B"}]
     (root / "replies.txt.jsonl").write_text("\n".join(map(json.dumps, rows)))
     out = root / "run"
     command = [

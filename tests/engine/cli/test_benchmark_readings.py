@@ -12,33 +12,29 @@ import typer
 from agrotools.cli import reading
 from agrotools.runner.store import read_manifest
 from support.command import run_command
-from support.released_forms import picture
-
-CALL = {"tool": "count", "arguments": {"image": "a.png"}, "observation": {"count": 14}}
-ROW = {"question": "How many trees are there?", "image": "a.png", "steps": [CALL]}
+from support.made_agrotools import agrotools_entries, write_agrotools
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Rows with two fields that may be the answer: ``gold``, which is proposed, and ``gt``."""
+    """A question with a tolerance of 5 that may be of two kinds: ``abs``, which is proposed, and ``percent``."""
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "agrotools"
-    folder.mkdir()
-    (folder / "a.png").write_bytes(picture("a.png"))
-    (folder / "rows.json").write_text(json.dumps([{**ROW, "id": "a", "gold": "14", "gt": "15"}]))
+    entry = {**agrotools_entries()["12"], "tolerance": 5, "id": "a"}
+    del entry["abs_tol"]
+    write_agrotools(tmp_path / "agrotools", {"a": entry})
     (tmp_path / "answers.csv").write_text("id,answer,model\na,14,one\na,15,two\n")
     return tmp_path
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A terminal whose user answers ``gt``, and what was asked."""
+    """A terminal whose user answers ``percent``, and what was asked."""
     questions: list[str] = []
 
     def answer(text: str, **_: object) -> str:
         questions.append(text)
-        return "gt"
+        return "percent"
 
     terminal = SimpleNamespace(isatty=lambda: True)
     monkeypatch.setattr(reading, "sys", SimpleNamespace(stdin=terminal, stderr=terminal, argv=[]))
@@ -50,18 +46,20 @@ def _eval(root: Path, *more: str) -> tuple[str, ...]:
     return ("eval", "agrotools", "--data-root", str(root), "-m", "baseline:oracle", *more)
 
 
-def _gold(run: Path) -> object:
+def _margin(run: Path) -> tuple[object, object]:
+    """Return the absolute and the relative tolerance of the only sample."""
     record = json.loads((run / "records.jsonl").read_text().splitlines()[0])
-    return record["sample"]["answer"][0]["value"]
+    slot = record["sample"]["answer"][0]
+    return slot.get("abs_tol"), slot.get("rel_tol")
 
 
 def test_eval_asks_a_terminal_and_the_run_keeps_the_answer(root: Path, asked: list[str]) -> None:
     ended = run_command(*_eval(root, "--out", "run"))
     assert ended.returncode == 0, ended.stderr
     assert len(asked) == 1
-    assert "gold (e.g. 14), gt (e.g. 15)" in asked[0]
-    assert read_manifest(Path("run")).benchmark_options == {"answer": "gt"}
-    assert _gold(Path("run")) == "15"
+    assert "± 5 in the unit of the answer" in asked[0]
+    assert read_manifest(Path("run")).benchmark_options == {"tolerance": "percent"}
+    assert _margin(Path("run"))[1] == 0.05
 
 
 def test_a_dry_run_asks_too(root: Path, asked: list[str]) -> None:
@@ -75,13 +73,13 @@ def test_eval_in_a_script_stops_and_its_command_and_yes_give_the_proposed_readin
     ended = run_command(*_eval(root, "--out", "run"))
     assert ended.returncode == 4
     assert not Path("run").exists()
-    offered = re.search(r"agrotools (eval .*--option=answer=gold)", ended.stderr)
+    offered = re.search(r"agrotools (eval .*--option=tolerance=abs)", ended.stderr)
     assert offered is not None
     for command in (shlex.split(offered[1]), [*_eval(root, "--out", "other"), "--yes"]):
         assert run_command(*command).returncode == 0
     for run in map(Path, ("run", "other")):
-        assert read_manifest(run).benchmark_options == {"answer": "gold"}
-        assert _gold(run) == "14"
+        assert read_manifest(run).benchmark_options == {"tolerance": "abs"}
+        assert _margin(run)[0] == 5
 
 
 def test_score_asks_a_terminal_about_the_benchmark_and_scores_with_the_answer(
@@ -92,7 +90,7 @@ def test_score_asks_a_terminal_about_the_benchmark_and_scores_with_the_answer(
     ended = run_command("score", "--benchmark", "agrotools", "--data", root, *predictions)
     assert ended.returncode == 0, ended.stderr
     assert len(asked) == 1
-    assert read_manifest(Path("run")).benchmark_options == {"answer": "gt"}
+    assert read_manifest(Path("run")).benchmark_options == {"tolerance": "percent"}
 
 
 def test_score_in_a_script_has_the_questions_on_benchmark_and_predictions_in_one_command(
@@ -101,7 +99,7 @@ def test_score_in_a_script_has_the_questions_on_benchmark_and_predictions_in_one
     of_file = ("--predictions", "answers.csv", "--out", "run")
     ended = run_command("score", "--benchmark", "agrotools", "--data", root, *of_file)
     assert ended.returncode == 4
-    assert "--option=answer=gold" in ended.stderr
+    assert "--option=tolerance=abs" in ended.stderr
     assert "--only=model=one" in ended.stderr
     assert not Path("run").exists()
 
@@ -123,7 +121,7 @@ def test_commands_that_look_at_a_benchmark_ask_a_terminal(
 def test_a_command_is_never_told_of_an_option_that_it_lacks(root: Path) -> None:
     described = run_command("benchmarks", "describe", "agrotools", "--data-root", root)
     assert described.returncode == 4
-    assert "--option=answer=gold" in described.stderr
+    assert "--option=tolerance=abs" in described.stderr
     assert "--yes" not in described.stderr
     explained = run_command("explain", "agrotools", "a", "--prompt", "--data-root", root)
     assert explained.returncode == 4
@@ -137,8 +135,11 @@ def test_a_command_is_never_told_of_an_option_that_it_lacks(root: Path) -> None:
 
 
 def test_an_option_of_the_command_adds_to_those_of_the_configuration(root: Path) -> None:
-    (root / "eval.toml").write_text('benchmark = "agrotools"\n[options]\ntolerance = "abs"\n')
+    (root / "eval.toml").write_text('benchmark = "agrotools"\n[options]\nlists = "any"\n')
     given = ("--config", "eval.toml", "--data-root", ".", "-m", "baseline:oracle", "--out", "run")
-    ended = run_command("eval", *given, "--option=answer=gt")
+    ended = run_command("eval", *given, "--option=tolerance=percent")
     assert ended.returncode == 0, ended.stderr
-    assert read_manifest(Path("run")).benchmark_options == {"answer": "gt", "tolerance": "abs"}
+    assert read_manifest(Path("run")).benchmark_options == {
+        "lists": "any",
+        "tolerance": "percent",
+    }

@@ -8,12 +8,15 @@ import subprocess
 import time
 from collections import Counter
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import tomli_w
 from aiohttp import web
 
+from agrotools.runner.config import EvalConfig, JudgeConfig
+from agrotools.runner.evaluate import evaluate
 from agrotools_benchmarks.agrieval.plugin import ReferenceTextSlot
 from support.command import run_command
 from support.eval_process import AGROTOOLS
@@ -152,6 +155,36 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
     assert all(json.loads(line["reply"]).keys() == {"reason", "grade"} for line in kept), (
         "raw replies"
     )
+
+
+def test_judges_are_asked_while_a_run_is_executed_and_the_caller_gets_what_they_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    judges = Judges()
+    with serving(judges) as endpoint:
+        config = EvalConfig.of(
+            benchmark=str(_write(tmp_path / "open")),
+            model="candidate",
+            base_url=endpoint.base_url,
+            out=tmp_path / "run",
+        )
+        panel = JudgeConfig(judge=("strict", "mild"), judge_base_url=endpoint.base_url)
+        first = evaluate(config, StringIO(), judges=panel)
+        again = evaluate(config, StringIO(), judges=panel)
+        judges.broken = True
+        broken = JudgeConfig(judge=("other",), judge_base_url=endpoint.base_url)
+        unreachable = evaluate(config, StringIO(), judges=broken)
+    assert capfd.readouterr() == ("", "")
+    assert [(each.judge, each.replies, each.known) for each in first.judged] == [
+        ("strict", SAMPLES, 0),
+        ("mild", SAMPLES, 0),
+    ]
+    assert [(each.replies, each.known) for each in again.judged] == [(0, SAMPLES)] * 2
+    (other,) = unreachable.judged
+    assert (other.replies, other.missing) == (0, SAMPLES)
+    assert other.error is not None
 
 
 def test_merged_shards_have_the_grades_of_the_run_without_shards(

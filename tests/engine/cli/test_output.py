@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from agrotools.calling import get_tool
 from agrotools.calling.workspace import save_artifact
-from agrotools.cli import output
 from agrotools.cli.main import app
+from agrotools.core import exit_codes
 from agrotools.report.terminal import print_parts
 from agrotools_tools.cli.tool_text import result_table
 from support.command import run_command
@@ -33,7 +33,9 @@ def test_users_are_told_every_code() -> None:
         .split("\n## ")[0]
     )
     codes = {
-        value for name, value in vars(output).items() if name.isupper() and isinstance(value, int)
+        value
+        for name, value in vars(exit_codes).items()
+        if name.isupper() and isinstance(value, int)
     }
     assert {
         int(line.split("|")[1])

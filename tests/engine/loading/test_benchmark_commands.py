@@ -14,13 +14,13 @@ def run():
 
 def test_check_says_what_is_wrong_and_where_as_text_and_json(run, tmp_path):
     sample = number_sample(tmp_path)
-    sample["answer"][0]["unit"] = "furlongs"
+    sample["answer"][0]["unit"] = " "
     write_folder(tmp_path, [sample, "{"])
     assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in run("check", tmp_path).stdout
     result = run("check", tmp_path, "--json")
     assert result.exit_code == 1
     faults = [(fault["code"], fault["line"]) for fault in json.loads(result.stdout)["faults"]]
-    assert faults == [("unknown_unit", 1), ("broken_json", 2)]
+    assert faults == [("unreadable_unit", 1), ("broken_json", 2)]
 
 
 def test_check_prints_the_schema(run):

@@ -100,7 +100,7 @@ def _broken_samples(folder):
         "steps-named", query="First add both yields, then halve the sum. What comes out?"
     )
     unit = number("unit")
-    unit["answer"][0]["unit"] = "furlongs"
+    unit["answer"][0]["unit"] = "t/ha\nor kg"
     task = number("task", task_type="ploting")
     family = number("family", family="CM")
     chart_eligible = chart("chart-eligible")
@@ -123,10 +123,17 @@ def _broken_samples(folder):
         "ref_differs": differs, "ref_forward": forward, "from_differs": wrong_gold, "from_unresolved": bad_from,
         "no_from": no_from, "gold_in_query": [told, label_told], "gold_in_file_name": file_told,
         "tool_in_query": tool_named, "argument_in_query": argument_named, "steps_in_query": steps_named,
-        "unknown_unit": unit, "unknown_task_type": task, "family_mismatch": family, "not_no_tool": chart_eligible,
+        "unreadable_unit": unit, "unknown_task_type": task, "family_mismatch": family, "not_no_tool": chart_eligible,
         "no_tolerance": no_margin, "duplicate_question": [twice, again], "group_not_independent": group,
         "broken_json": '{"id": "torn", ', "duplicate_id": [number("same-id"), number("same-id")],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["deg", "°", "brix", "°Bx", "N", "lux", "SPAD"])
+def test_a_benchmark_may_ask_for_any_unit(tmp_path, unit: str):
+    sample = number_sample(tmp_path)
+    sample["answer"][0]["unit"] = unit
+    assert validate_folder(write_folder(tmp_path, [sample])) == []
 
 
 def test_all_faults_are_found_in_one_pass_each_at_its_place(tmp_path):

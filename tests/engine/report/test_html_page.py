@@ -27,6 +27,7 @@ from agrotools.report.html.pictures import Absent, PictureEncoder, Places, bench
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore, score_runs
 from agrotools.runner.store import read_manifest
+from agrotools.runner.yardsticks import Yardsticks
 from support.made_runs import (
     ATTACK,
     ATTACKS,
@@ -513,8 +514,10 @@ def test_a_page_is_the_same_whether_its_runs_are_scored_for_it_or_were_scored_be
     run = write_run(tmp_path / "run", records)
     (scored,) = score_runs([run])
     assert scored.tally is not None
-    before = page_of(run, summaries=[scored.summary], tallies=[scored.tally], references={})
-    again = page_of(run, references={})
+    before = page_of(
+        run, summaries=[scored.summary], tallies=[scored.tally], yardsticks=Yardsticks()
+    )
+    again = page_of(run, yardsticks=Yardsticks())
     assert before.text == again.text
     lost = {each["sample"]: each["lost"] for each in before.records}
     assert lost["no-0"] == {"tool:calculate": 100.0, "reading": 100.0}, (

@@ -15,9 +15,9 @@ from rich.cells import cell_len
 
 from agrotools.report.comparison import ModelVerdict, headline_verdict
 from agrotools.report.screen import LINES, Screen, print_screen, screen
-from agrotools.runner.ladder import CEILING, PLANNER, References
-from agrotools.runner.ladder import GUESS as GUESS_FLOOR
 from agrotools.runner.rescore import Rescored
+from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
+from agrotools.runner.yardsticks import GUESS as GUESS_FLOOR
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import comparisons
 from engine.report.test_tables import scored, summary
@@ -46,10 +46,10 @@ def end_to_end(
     return of_pairs(pairs, model, **options)
 
 
-def in_part(share: float) -> References:
+def in_part(share: float) -> Yardsticks:
     """The ceiling of 10 of the 40 samples, whose answer follows from the calls."""
     oracle = end_to_end(CEILING, share, n=10, privileged=True)
-    return References(
+    return Yardsticks(
         {GUESS_FLOOR: end_to_end(GUESS_FLOOR, 0.1), CEILING: oracle},
         frozenset({GUESS_FLOOR, CEILING}),
     )
@@ -71,7 +71,7 @@ GUESS, PLANS = (
 )
 ORACLE = end_to_end("baseline:oracle", 0.9, privileged=True)
 BLURRED = partial(end_to_end, share=0.9, n=20, benchmark_options={"degrade": "blur=1"})
-ENDS = References(
+ENDS = Yardsticks(
     {each.summary.model: each for each in (GUESS, ORACLE)},
     frozenset({GUESS.summary.model, ORACLE.summary.model}),
 )
@@ -101,7 +101,7 @@ SCREENS = {
         [end_to_end("m1", 0.5, quick=True)], ENDS, commands=[WHOLE, EXPLAIN], page=PAGE
     ),
     "baseline": Screen(
-        [ORACLE], References({GUESS_FLOOR: GUESS}), commands=[TRY, EXPLAIN], page=PAGE
+        [ORACLE], Yardsticks({GUESS_FLOOR: GUESS}), commands=[TRY, EXPLAIN], page=PAGE
     ),
     "invalid": Screen(
         [end_to_end("m1", 0.5, invalid=4)],
@@ -113,7 +113,7 @@ SCREENS = {
     "guesser": Screen([end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
     "worse": Screen(
         [end_to_end("m1", 0.0)],
-        References({PLANNER: PLANS, GUESS_FLOOR: end_to_end(GUESS_FLOOR, 0.3)}),
+        Yardsticks({PLANNER: PLANS, GUESS_FLOOR: end_to_end(GUESS_FLOOR, 0.3)}),
     ),
     "few": Screen([end_to_end("m1", 1.0, n=8)], ENDS),
     "no-tool": Screen([three_modes("m1")], modes=["no-tool"]),
@@ -200,12 +200,12 @@ def test_an_oracle_that_repeats_results_is_no_ceiling() -> None:
     text = " ".join(line.plain for line in screen(Screen([ORACLE._replace(summary=summary)], ENDS)))
     assert "baseline oracle" in text
     assert text.count("ceiling") - text.count("ceiling from") == 1  # the reference of its own
-    alone = screen(Screen([ORACLE._replace(summary=summary)], References({GUESS_FLOOR: GUESS})))
+    alone = screen(Screen([ORACLE._replace(summary=summary)], Yardsticks({GUESS_FLOOR: GUESS})))
     assert not any("ceiling" in line.plain or "every call right" in line.plain for line in alone)
 
 
 def test_a_ceiling_below_the_floor_and_calls_that_never_change_are_said() -> None:
-    below = References(
+    below = Yardsticks(
         {
             GUESS_FLOOR: end_to_end(GUESS_FLOOR, 0.5),
             CEILING: end_to_end(CEILING, 0.25, privileged=True),

@@ -11,8 +11,8 @@ from agrotools.loading.describing import describe
 from agrotools.report.description import description_tables
 from agrotools.report.layout import NO_CONSTANT
 from agrotools.report.parts import higher_parts
-from agrotools.runner.ladder import CONSTANT, GUESS, References, roles_of, with_constant
 from agrotools.runner.rescore import rescore
+from agrotools.runner.yardsticks import CONSTANT, GUESS, Yardsticks, roles_of, with_constant
 from agrotools.scoring.metrics import GUESS_METRIC
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import Metric, ModeSummary
@@ -42,9 +42,9 @@ def test_the_ladder_has_the_higher_floor_alone(folder: Path, tmp_path: Path):
     run = at.evaluate(folder, "baseline:echo", out=tmp_path / "echo", **QUIET)
     guess = at.evaluate(folder, GUESS, out=tmp_path / "guess", **QUIET)
     scored, of_guess = rescore(run.path), rescore(guess.path)
-    references = with_constant(References({GUESS: of_guess}), scored, "no-tool")
-    assert [*references.scored] == [CONSTANT]
-    shown = [each.summary for each in (scored, of_guess, references.scored[CONSTANT])]
+    yardsticks = with_constant(Yardsticks({GUESS: of_guess}), scored, "no-tool")
+    assert [*yardsticks.scored] == [CONSTANT]
+    shown = [each.summary for each in (scored, of_guess, yardsticks.scored[CONSTANT])]
     assert roles_of(shown, "no-tool") == ["baseline", "baseline", "floor"]
 
 

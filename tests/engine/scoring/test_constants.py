@@ -100,7 +100,7 @@ def test_as_many_yes_as_no_give_a_constant_of_about_half():
 def test_a_guess_that_is_right_as_often_as_the_best_constant_stays():
     slots = [BooleanSlot(name="ripe", label="ripe", value=n % 4 > 0) for n in range(16)]
     samples = samples_of(slots)
-    guess = GuessPoints([(slots[0], 1.0)], 1.0)
+    guess = GuessPoints([slots[0]], {slots[0].name: 1.0})
     table = ConstantTable()
     for each in samples:
         table.add(each, guess)

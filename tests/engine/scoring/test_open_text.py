@@ -53,6 +53,21 @@ def test_phrases_without_a_term_are_never_stated(phrase: str):
 
 
 @pytest.mark.slow
+def test_a_phrase_of_several_sentences_is_stated_by_a_text_that_states_each_of_them():
+    advice = "The leaf has brown rust. Burn the infected leaves, and never compost them."
+    fact = Fact(phrases=(advice,))
+    assert read_fact(fact, f"Look closely. {advice}").state == "stated"
+    assert read_fact(fact, "The leaf has brown rust.").state == "missing"
+    assert read_fact(fact, advice.replace("has", "has no")).state == "contradicted"
+
+
+def test_a_long_answer_that_is_the_gold_itself_scores_1():
+    answer = " ".join(f"The leaf number {number} has brown rust." for number in range(40))
+    slot = OpenTextSlot(name="answer", label="answer", facts=(Fact(phrases=(answer,)),))
+    assert score_facts(slot, answer)[0] == 1
+    assert score_facts(slot, f"{answer} {answer}")[0] < 1
+
+
 def test_replies_of_a_kind_earn_what_the_floor_sees_in_them():
     """Right replies are mostly missed, and a third of the denied ones are taken for right; docs/judges.md says so."""
     scores: dict[tuple[str, bool], list[float]] = {}

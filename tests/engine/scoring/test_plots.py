@@ -52,6 +52,14 @@ def test_a_figure_with_all_labels_scores_1_against_itself(spec):
     assert score_plot(spec, spec)[0] == 1
 
 
+def test_labels_that_the_reference_lacks_are_not_asked_for():
+    """The tool of the reference may take no labels."""
+    plain = figure(("", {"A": 8.9, "B": 3.2}), title="", x_label="", y_label="", y_unit=None)
+    assert score_plot(plain, plain)[0] == 1
+    assert score_plot(plain, WEEDS)[0] < 1
+    assert score_plot(WEEDS, plain)[0] < 0.8
+
+
 @given(figures, figures)
 def test_scores_are_bounded_and_explained(first, second):
     score, reading = score_plot(first, second)

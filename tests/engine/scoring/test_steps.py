@@ -168,6 +168,18 @@ def test_a_step_of_the_wrong_type_scores_0():
     assert {score.value for score in step_scores(record(*[Halt(termination="length")] * 4))} == {0}
 
 
+@pytest.mark.parametrize("path", ["images/image_2.jpg", "./image_2.jpg", "photos/two.jpg"])
+def test_a_path_of_a_file_is_the_file(path):
+    """Transcripts of other programs name files as they were published; the tool finds them by their last part, too."""
+    published = {"published_paths": {"image_2.jpg": "photos/two.jpg"}}
+    of = sample().model_copy(update={"metadata": published})
+    scores = step_scores(record(FIRST, call("measure_cover", image=path), THIRD, RIGHT[3], of=of))
+    assert (values(scores, "arg_acc")[1], values(scores, "arg_acc_strict")[1]) == (1, 1)
+    other = call("measure_cover", image="images/image_3.jpg")
+    scores = step_scores(record(FIRST, other, THIRD, RIGHT[3], of=of))
+    assert values(scores, "arg_acc")[1] == 0
+
+
 def test_groups_come_in_any_order_and_no_call_twice():
     scores = step_scores(record(SECOND, SECOND, THIRD, RIGHT[3]))
     assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}

@@ -113,6 +113,15 @@ def test_what_is_no_single_number_is_not_read(written: str):
     assert not refuses([TREES], f"tall_trees: {written}")
 
 
+@pytest.mark.parametrize("unit", ["deg", "°", "brix", "°Bx", "N", "lux", "SPAD"])
+def test_a_unit_outside_the_table_is_itself_and_converts_to_no_other(unit: str):
+    slot = ToleranceSlot(name="juice", label="juice", value=12.5, unit=unit, abs_tol=0.1)
+    for text in ("12.5", f"12.5 {unit}", f"12.5{unit}", f"12.5 {unit.upper()}"):
+        assert score_slot(slot, [slot], f"juice: {text}").value == 1, text
+    for text in ("12.5 %", "12.5 °C", "12.5 kg", "12.5 points"):
+        assert form_faults(f"juice: {text}", asked_items([slot])).keys() == {"juice"}, text
+
+
 @pytest.mark.parametrize(
     ("slot", "written", "points"),
     [

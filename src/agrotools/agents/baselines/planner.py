@@ -37,7 +37,7 @@ from agrotools.formats.reference_results import live_arguments
 from agrotools.text.agreement_values import as_number
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import canonical_unit, compatible, convert
+from agrotools.text.units import any_unit, canonical_unit, compatible, convert
 
 
 @dataclass(frozen=True)
@@ -482,7 +482,8 @@ def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
     """Return the number of the first field that has a word of the slot's name, in the slot's unit; None without one."""
     if slot.type != "tolerance":
         return None
-    unit, wanted = canonical_unit(slot.unit), set(_words(slot.name))
+    unit = any_unit(slot.unit).symbol if slot.unit else None
+    wanted = set(_words(slot.name))
     for name, value in result.items():
         if (given := as_number(value)) is None:
             continue

@@ -15,8 +15,8 @@ from agrotools.report.parts import higher_parts
 from agrotools.report.screen import headline, stranger_sentences
 from agrotools.report.settings import Measure
 from agrotools.report.tables import scoring_lines, warning_lines
-from agrotools.runner.ladder import roles_of
 from agrotools.runner.rescore import content_of
+from agrotools.runner.yardsticks import roles_of
 from agrotools.scoring.attribution import CAUSES
 from agrotools.scoring.metrics import FAS_FLOORS, METRICS
 from agrotools.scoring.statistics import Estimate
@@ -37,15 +37,15 @@ TERMS = {
 
 def head_data(
     runs: Sequence[PageRun],
-    references: Mapping[str, Summary],
+    yardsticks: Mapping[str, Summary],
     differences: Sequence[RunDifference],
     comparisons: Mapping[tuple[int, int], RunComparison],
 ) -> Data:
-    """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
+    """Return everything that the overview shows; ``yardsticks`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
     mode = measure[0].mode if measure else "end-to-end"
-    shown = [*summaries, *references.values()]
+    shown = [*summaries, *yardsticks.values()]
     role_by_place = roles_of(shown, mode)
     roles, roles_beside = role_by_place[: len(runs)], role_by_place[len(runs) :]
     names = run_names(summaries)
@@ -58,8 +58,8 @@ def head_data(
             _run_data(run, name, role, measure)
             for run, name, role in zip(runs, names, roles, strict=True)
         ],
-        "references": _references_data(
-            [*zip(references.values(), roles_beside, strict=True)], known, measure
+        "references": _yardsticks_data(
+            [*zip(yardsticks.values(), roles_beside, strict=True)], known, measure
         )
         if measure
         else [],
@@ -78,15 +78,15 @@ def head_data(
     }
 
 
-def _references_data(
-    references: Sequence[tuple[Summary, str]], known: Container[tuple[str, str]], measure: Measure
+def _yardsticks_data(
+    yardsticks: Sequence[tuple[Summary, str]], known: Container[tuple[str, str]], measure: Measure
 ) -> list[Data]:
     """Return the scores of baselines beside the runs, given with their roles.
 
     ``known``: model and role of each run, which is not repeated.
     """
     shown: list[Data] = []
-    for summary, role in references:
+    for summary, role in yardsticks:
         estimate = _headline_of(summary, measure)
         if estimate is None or (summary.model, role) in known:
             continue

@@ -40,6 +40,7 @@ from agrotools.report.html.runs import (
     count_shares,
     differences,
     floor_and_ceiling,
+    make_files,
     opened_runs,
     run_facts,
     summarise,
@@ -51,6 +52,7 @@ from agrotools.report.text_tables import page_templates
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
+from agrotools.runner.yardsticks import Yardsticks
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.metrics import is_invalid
@@ -112,10 +114,12 @@ class Page:
         self._live = live
         self.missing: set[str] = set()
         places = Places([run.folder for run in runs])
-        self._sources = [
-            RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text)
-            for run in runs
-        ]
+        self._sources: list[RunPictures] = []
+        for run in runs:
+            missing = set[str]() if run.leaves_files else self.missing
+            self._sources.append(
+                RunPictures(run.folder, run.roots, places, pictures, missing, self._stored_text)
+            )
         self.n_records = sum(len(run.records) for run in runs)
         self.rows: list[list[Any]] = []
         """Entries of the list in columns, one for each listed record."""
@@ -292,7 +296,7 @@ class Page:
     def shell(
         self,
         papers: Sequence[PaperTables],
-        references: Mapping[str, Summary],
+        yardsticks: Mapping[str, Summary],
         tallies: Sequence[RunAggregator] = (),
         live: Mapping[str, str] | None = None,
     ) -> str:
@@ -302,7 +306,7 @@ class Page:
         """
         summaries = [run.summary for run in self._runs]
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
-        head = self._head(references, tallies, live)
+        head = self._head(yardsticks, tallies, live)
 
         parts = {
             "style": page_style(),
@@ -333,14 +337,14 @@ class Page:
 
     def _head(
         self,
-        references: Mapping[str, Summary],
+        yardsticks: Mapping[str, Summary],
         tallies: Sequence[RunAggregator],
         live: Mapping[str, str] | None,
     ) -> Data:
         """Return what the overview shows, with the sizes of the page, and a note if it does not list all records."""
         tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
         pairs = differences(self._runs, tallies)
-        head = head_data(self._runs, references, pairs, compared(self._runs, tallies))
+        head = head_data(self._runs, yardsticks, pairs, compared(self._runs, tallies))
         roots = dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)
         head |= {
             "n_records": self.n_records,
@@ -419,7 +423,7 @@ class ReportResult:
     pictures: int
     missing_pictures: int
     notes: tuple[str, ...] = ()
-    """Notes on records that were left out or stand for the same sample."""
+    """Notes on records that were left out or stand for the same sample, and on baselines that could not be run."""
     damaged: bool = False
     """True if a line of the records could not be read."""
 
@@ -432,7 +436,7 @@ def build_report(
     summaries: Sequence[Summary] | None = None,
     tallies: Sequence[RunAggregator] = (),
     papers: Sequence[PaperTables] | None = None,
-    references: Mapping[str, Summary] | None = None,
+    yardsticks: Yardsticks | None = None,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     longest_px: int = LONGEST_SIDE_PX,
@@ -447,12 +451,12 @@ def build_report(
         summaries: summaries of the runs; computed if None.
         tallies: collectors of the given summaries, for differences between the runs.
         papers: filled tables of the benchmarks' papers; filled here if None.
-        references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
-            and the benchmark can be loaded.
+        yardsticks: baselines on the same samples, drawn as floor and ceiling; computed if None and the benchmark can
+            be loaded.
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         longest_px: longest side of a picture; larger ones are scaled down.
-        progress: callback for the records written.
+        progress: callback for the files made and the records written.
 
     Raises:
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
@@ -466,6 +470,7 @@ def build_report(
         comparisons=comparisons,
     )
     _check_place(out)
+    make_files(opened, data_root, progress)
     try:
         with (
             temporary_sibling(out) as temporary,
@@ -483,13 +488,15 @@ def build_report(
                 summarise(opened, allow_invalid=allow_invalid)
             if papers is None:
                 papers = paper_tables(runs, [run.summary for run in opened], comparisons)
-            if references is None:
-                references = floor_and_ceiling(opened, data_root, progress)
+            notes = [note for run in opened for note in run.records.notes]
+            if yardsticks is None:
+                yardsticks = floor_and_ceiling(opened, data_root, progress)
+                notes += yardsticks.notes
 
             # The shell is known last, but stands first in the file.
             body.seek(0)
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(page.shell(papers, references, tallies))
+                file.write(page.shell(papers, yardsticks.summaries, tallies))
                 shutil.copyfileobj(body, file)
                 file.write("</body>\n</html>\n")
             size = temporary.stat().st_size
@@ -506,7 +513,7 @@ def build_report(
         shown=len(page.rows) - page.without_detail,
         pictures=page.pictures.n,
         missing_pictures=len(page.missing),
-        notes=tuple(note for run in opened for note in run.records.notes),
+        notes=tuple(notes),
         damaged=any(run.records.bad for run in opened),
     )
 

@@ -1,7 +1,8 @@
 """Runs of a page: their data, facts and differences, floor and ceiling, and what happened in a record."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import orjson
 from agrotools.core import AgrotoolsError, Mode, Record, Score
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import MOST_MAKERS, Benchmark
 from agrotools.loading import BENCHMARKS, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
 from agrotools.models.metered import read_spend
@@ -23,7 +24,6 @@ from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
-from agrotools.runner.ladder import References, references_of, role_of, with_constant
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
@@ -37,13 +37,14 @@ from agrotools.runner.rescore import (
 )
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import StoredScores
+from agrotools.runner.yardsticks import Yardsticks, role_of, with_constant, yardsticks_of
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.lost_points import LostPoints, Shares
-from agrotools.scoring.metrics import is_invalid, scores_sample
+from agrotools.scoring.metrics import PREDICTIONS, is_invalid, scores_sample
 from agrotools.scoring.summary import ModeSummary, RunComparison, RunDifference, Summary
 
 
@@ -91,6 +92,8 @@ class PageRun:
     """Lost points of records that were scored before; None: ``tally`` has them."""
     replaceable: dict[Key, Record] = field(default_factory=dict[Key, Record])
     """Invalid records, which may be run again while the page is open; empty if it is written once."""
+    leaves_files: bool = False
+    """True if files of samples without an answer were never made, so that none of them is missing."""
 
     @property
     def summary(self) -> Summary:
@@ -219,42 +222,73 @@ def compared(
 
 def floor_and_ceiling(
     runs: Sequence[PageRun], data_root: Path | None, progress: Progress = no_progress
-) -> Mapping[str, Summary]:
-    """Return the summaries of baselines on the samples of the first model, in the mode that the page headlines.
+) -> Yardsticks:
+    """Return the scores of baselines on the samples of the first model, in the mode that the page headlines.
 
     Without a headline there are none. Those that the page has runs of are left out, and all but the constants if the
     benchmark cannot be loaded.
     """
     measure = headline([run.summary for run in runs])
     if measure is None:
-        return {}
+        return Yardsticks()
     mode = measure[0].mode
     in_mode = [run for run in runs if mode in run.summary.modes]
     if not in_mode:
-        return {}
+        return Yardsticks()
     run = next((run for run in in_mode if not is_baseline(run.manifest.model)), in_mode[0])
     roles = {role_of(each.summary, mode) for each in in_mode}
-    references = References()
+    yardsticks = Yardsticks()
     if not {"floor", "ceiling"} <= roles:
-        references = _references(run, mode, data_root, progress)
-    scored = with_constant(references, Rescored(run.summary), mode).scored
-    return {name: each.summary for name, each in scored.items()}
+        yardsticks = stored_yardsticks(run.folder, mode, data_root, progress)
+    return with_constant(yardsticks, Rescored(run.summary), mode)
 
 
-def _references(run: PageRun, mode: Mode, data_root: Path | None, progress: Progress) -> References:
-    """Return the baselines on the samples of a run; none if its benchmark cannot be loaded."""
+def stored_yardsticks(
+    run: Path, mode: Mode, data_root: Path | None = None, progress: Progress = no_progress
+) -> Yardsticks:
+    """Return the baselines on the samples of a run, whose benchmark is loaded; none if it cannot be, or has changed.
+
+    Args:
+        run: a run folder.
+        mode: mode of the samples.
+        data_root: folder of the benchmark, if it has moved since the run.
+        progress: callback for the baselines run.
+    """
+    manifest = read_manifest(run)
     with suppress(AgrotoolsError, OSError, IndexError):
-        benchmark = _benchmark_of(run, data_root)
-        if benchmark.content_hash == run.manifest.benchmark_hash:
-            return references_of(run.folder, benchmark, data_root, progress, mode)
-    return References()
+        benchmark = _benchmark_of(run, manifest, data_root)
+        if benchmark.content_hash == manifest.benchmark_hash:
+            return yardsticks_of(run, benchmark, data_root, progress, mode)
+    return Yardsticks()
 
 
-def _benchmark_of(run: PageRun, data_root: Path | None) -> Benchmark:
+def make_files(
+    runs: Sequence[PageRun], data_root: Path | None, progress: Progress = no_progress
+) -> None:
+    """Make the files of answered samples that nothing needed before: imported answers are scored without them.
+
+    Samples of a benchmark that cannot be loaded stay without files, which the page says in place of each.
+    """
+    for run in runs:
+        if run.manifest.protocol != PREDICTIONS:
+            continue
+        with suppress(AgrotoolsError, OSError, IndexError):
+            benchmark = _benchmark_of(run.folder, run.manifest, data_root)
+            if benchmark.make_files is None:
+                continue
+            answered = {each.sample.id: each.sample for each in run.records if not each.invalid}
+            with ThreadPoolExecutor(MOST_MAKERS) as makers:
+                made = makers.map(benchmark.make_files, answered.values())
+                for done, _ in enumerate(made, start=1):
+                    progress("files", done, len(answered))
+            run.roots = benchmark_roots(run.manifest, run.folder, data_root)
+            run.leaves_files = True
+
+
+def _benchmark_of(run: Path, manifest: Manifest, data_root: Path | None) -> Benchmark:
     """Load the benchmark of a run: by its name, or from the folder that the run was given."""
-    manifest = run.manifest
     if manifest.benchmark_path not in BENCHMARKS:
-        return load_benchmark(run.roots[0])
+        return load_benchmark(benchmark_roots(manifest, run, data_root)[0])
     place = data_root or manifest.data_root
     loading = Loading(
         Path(place) if place else None,

@@ -130,9 +130,9 @@ class _LivePage:
         summarise(self.runs, allow_invalid=True, finished=finished)
         if finished and self._whole is None:
             tables = paper_tables(self._paths, [run.summary for run in self.runs])
-            self._whole = tables, floor_and_ceiling(self.runs, self._data_root)
-        papers, references = self._whole or ((), {})
-        return f"{self._page.shell(papers, references, live=live)}</body>\n</html>\n".encode()
+            self._whole = tables, floor_and_ceiling(self.runs, self._data_root).summaries
+        papers, yardsticks = self._whole or ((), {})
+        return f"{self._page.shell(papers, yardsticks, live=live)}</body>\n</html>\n".encode()
 
 
 class Viewer:

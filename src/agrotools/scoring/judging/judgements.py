@@ -30,7 +30,8 @@ from agrotools.scoring.metrics import (
     counts_in_fas,
     is_judged_text,
 )
-from agrotools.scoring.slots import SlotScore, score_row, weighted_mean
+from agrotools.scoring.slot_weights import weighted_mean
+from agrotools.scoring.slots import SlotScore, score_row
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Calibration, JudgeAgreement, JudgeSummary, Panel
 

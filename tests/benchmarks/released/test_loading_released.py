@@ -1,0 +1,261 @@
+"""Loading of the released questions: the dialog form, field maps for other layouts, and what is asked or refused."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.core import BenchmarkError, UndecidedError, UsageError
+from agrotools.core.progress import no_progress
+from agrotools.core.readings import Readings
+from agrotools.loading.benchmarks import Loading, load_benchmark
+from agrotools.loading.checking import propose_map_of
+from agrotools_benchmarks.released.load import check_released, load_released
+from support.made_agrotools import Entry, agrotools_entries, write_agrotools
+from support.made_gta import draw
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def _entry(place: int = 3, **fields: Any) -> Entry:
+    """Return the question on 14 trees, or another, with other fields."""
+    return {**agrotools_entries()[str(place)], **fields}
+
+
+def _load(root: Path, *entries: Entry, **options: str) -> Any:
+    write_agrotools(root / "agrotools", {str(at): entry for at, entry in enumerate(entries)})
+    return load_benchmark("agrotools", root, options=options)
+
+
+def test_unknown_fields_are_said_and_the_hash_stays(root: Path) -> None:
+    entry = _entry(season="spring")
+    entry["files"][0]["sensor"] = "RGB"
+    benchmark = _load(root, entry, _entry(0))
+    notes = str(benchmark.header.metadata["notes"])
+    assert "season (1)" in notes
+    assert "files: sensor (1)" in notes
+    assert _load(root, entry, _entry(0)).content_hash == benchmark.content_hash
+
+
+def test_entries_that_cannot_be_read_are_counted_with_the_reason(root: Path) -> None:
+    broken = _entry(4)
+    broken["files"] = [{"type": "image", "path": "images/gone.jpg"}]
+    write_agrotools(root / "agrotools", {"0": _entry(), "1": broken})
+    (root / "agrotools/images/gone.jpg").unlink()
+    check = check_released(root, no_progress)
+    assert [(fault.entry, "gone.jpg" in fault.message) for fault in check.faults] == [("1", True)]
+    assert len(check.samples) == 1
+
+
+def test_several_files_are_read_and_their_ids_stay_apart(root: Path) -> None:
+    for name in ("counting", "pests"):
+        write_agrotools(root / "agrotools", {"0": _entry(), "1": _entry(0)})
+        (root / "agrotools/dataset.json").rename(root / f"agrotools/{name}.json")
+    benchmark = load_benchmark("agrotools", root)
+    assert [sample.id for sample in benchmark.samples] == [
+        *("counting-0", "counting-1", "pests-0", "pests-1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "chosen", "margin"),
+    [(0.05, "rel", 0.62), (0.05, "abs", 0.05), (2, "abs", 2.0), (5, "percent", 0.62)],
+)
+def test_a_tolerance_without_a_kind_is_asked_about(
+    root: Path, size: float, chosen: str, margin: float
+) -> None:
+    entry = _entry(4, tolerance=size, unit="mm")
+    del entry["rel_tol"]
+    with pytest.raises(UndecidedError) as caught:
+        _load(root, entry)
+    assert caught.value.answers[0].startswith("--option=tolerance=")
+    assert "--propose-map" in str(caught.value.hint)
+    (sample,) = _load(root, entry, tolerance=chosen).samples
+    assert sample.answer[0].margin == pytest.approx(margin)
+
+
+def test_a_large_tolerance_is_no_share_of_the_answer(root: Path) -> None:
+    with pytest.raises(UsageError, match="there is no rel"):
+        _load(root, _entry(4, tolerance=5), tolerance="rel")
+
+
+def test_a_list_of_exact_answers_is_asked_about(root: Path) -> None:
+    entry = _entry(0, gt_answer=["rice leaf roller", "leaf folder"])
+    with pytest.raises(UndecidedError, match="exact answers in a list"):
+        _load(root, entry)
+    (any_of,) = _load(root, entry, lists="any").samples[0].answer
+    assert any_of.names == ("rice leaf roller", "leaf folder")
+    assert len(_load(root, entry, lists="all").samples[0].answer) == 2
+
+
+def test_a_question_is_answered_by_the_caller_and_what_was_read_is_said(root: Path) -> None:
+    write_agrotools(root / "agrotools", {"0": _entry(4, tolerance=5)})
+    readings = Readings(accept=True)
+    load_released(Loading(root, {}, no_progress, readings=readings))
+    assert readings.answers == ["--option=tolerance=abs"]
+    assert readings.taken[0] == "1 rows from dataset.json in the dialog form"
+
+
+def test_a_tool_for_figures_by_code_plays_back_its_result(root: Path) -> None:
+    benchmark = load_benchmark("agrotools", write_agrotools(root / "agrotools").parent)
+    runs = {tool.name: tool.runs for tool in benchmark.header.declared}
+    assert (runs["Plot"], runs["PlotChart"], runs["Calculator"]) == ("", "plot", "calculate")
+
+
+# --- other layouts ----------------------------------------------------------------------------------------------------
+
+
+def _plain_row(**fields: Any) -> Entry:
+    """Return a question in a layout of its own, with the pictures of a change in two fields."""
+    arguments = {"pre_image": "before/pond.jpg", "post_image": "after/pond.jpg", "object": "pond"}
+    step = {"tool": "ChangeDetection", "arguments": arguments, "result": {"grew": "yes"}}
+    return {
+        "qid": "p1",
+        "question": "Did the pond become larger?",
+        "pre_image": "before/pond.jpg",
+        "post_image": "after/pond.jpg",
+        "task": "Farm Pond Change Analysis",
+        "steps": [step],
+        "gold": "yes",
+        **fields,
+    }
+
+
+def _write_plain(root: Path, *rows: Entry) -> Path:
+    folder = root / "agrotools"
+    for number, name in enumerate(("before/pond.jpg", "after/pond.jpg")):
+        draw(folder / name, number)
+    (folder / "rows.json").write_text(json.dumps(rows))
+    return folder
+
+
+def test_another_layout_is_refused_with_its_fields(root: Path) -> None:
+    _write_plain(root, _plain_row())
+    with pytest.raises(BenchmarkError, match="no file in the dialog form of GTA") as caught:
+        load_benchmark("agrotools", root)
+    hint = str(caught.value.hint)
+    assert "--propose-map" in hint
+    assert "rows.json: fields: qid, question, pre_image" in hint
+
+
+def test_a_map_is_proposed_from_the_names_of_fields_and_reads_the_file(root: Path) -> None:
+    mark = {"image": "after/pond.jpg", "color": "red"}
+    second = {"tool": "MarkedRegion", "arguments": mark, "result": "region.png"}
+    folder = _write_plain(root, _plain_row(), _plain_row(qid="p2", steps=[second]))
+    lines = "\n".join(propose_map_of("agrotools", root))
+    assert "files.at: pre_image + post_image" in lines
+    assert "tool ChangeDetection(pre_image, post_image, object): detect_change" in lines
+    assert "answer boolean: 2" in lines
+    proposed = tomllib.loads((folder / "agrotools-map.toml").read_text())
+    assert proposed["file"] == "rows.json"
+    assert proposed["arguments"] == {
+        "detect_change": {"pre_image": "before", "post_image": "after", "object": "target"},
+        "extract_marked_region": {"color": "mark_color"},
+    }
+    benchmark = load_benchmark("agrotools", root)
+    first, _ = benchmark.samples
+    assert (first.id, first.task_type, first.answer[0].value) == ("p1", "farm_pond_change", True)
+    assert first.reference.steps[0].observation.result == {"grew": "yes"}
+    names = [file.name for file in first.files]
+    assert [*first.reference.steps[0].arguments.values()] == [*names, "pond"]
+    with pytest.raises(UsageError, match="exists already"):
+        propose_map_of("agrotools", root)
+
+
+def test_two_fields_that_may_be_the_answer_are_named_in_the_map(root: Path) -> None:
+    folder = _write_plain(root, _plain_row(answer="no"))
+    propose_map_of("agrotools", root)
+    assert "# answer.at: gold (also there: answer)" in (folder / "agrotools-map.toml").read_text()
+
+
+def test_a_proposed_map_of_the_dialog_form_reads_the_same(root: Path) -> None:
+    write_agrotools(root / "agrotools")
+    before = load_benchmark("agrotools", root)
+    propose_map_of("agrotools", root)
+    after = load_benchmark("agrotools", root)
+    assert [sample.answer for sample in after.samples] == [
+        sample.answer for sample in before.samples
+    ]
+
+
+def test_the_map_is_beside_the_files_or_given(root: Path) -> None:
+    entry = _entry(ask="How many palms?")
+    entry["dialogs"][0]["content"] = ""
+    write_agrotools(root / "agrotools", {"0": entry})
+    with pytest.raises(BenchmarkError, match="there is no question at"):
+        load_benchmark("agrotools", root)
+    text = '[sample]\nquery = "ask"\n'
+    beside, elsewhere = root / "agrotools/agrotools-map.toml", root / "map.toml"
+    beside.write_text(text)
+    assert load_benchmark("agrotools", root).samples[0].query == "How many palms?"
+    beside.unlink()
+    elsewhere.write_text(text)
+    assert load_benchmark("agrotools", root, options={"map": str(elsewhere)}).samples
+
+
+def test_lines_of_the_map_without_effect_are_noted(root: Path) -> None:
+    write_agrotools(root / "agrotools", {"0": _entry()})
+    (root / "agrotools/agrotools-map.toml").write_text('[tools]\nPlott = "plot"\n')
+    assert "lines without effect under [tools]: Plott" in check_released(root, no_progress).notes
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def _pictures(root: Path, there: list[str], named: list[str]) -> tuple[list[str], Any]:
+    """Return the pictures of questions, by the paths in the entries, and the metadata of the benchmark."""
+    entries = [_entry(files=[{"type": "image", "path": path}]) for path in named]
+    for entry, path in zip(entries, named, strict=True):
+        entry["dialogs"][1]["tool_calls"][0]["function"]["arguments"]["image"] = path
+    folder = root / "agrotools"
+    for number, name in enumerate(there):
+        draw(folder / name, number)
+    (folder / "dataset.json").write_text(json.dumps(entries))
+    benchmark = load_benchmark("agrotools", root)
+    of_content = {(folder / name).read_bytes(): name for name in there}
+    pictures = [
+        of_content[benchmark.file_path(sample.files[0]).read_bytes()]
+        for sample in benchmark.samples
+    ]
+    return pictures, benchmark.header.metadata
+
+
+@pytest.mark.parametrize(
+    ("there", "named"),
+    [
+        # the folder of the authors' machine in front of it
+        (["pics/A/1.png", "pics/B/1.png"], ["/home/a/pics/A/1.png", "C:\\x\\pics\\B\\1.png"]),
+        # folders in between have other names
+        (["pics/A/1.png", "pics/B/1.png"], ["/d/img/A/1.png", "/d/img/B/1.png"]),
+        (["1.png", "old/1.png"], ["1.png", "old/1.png"]),
+        (["x/y/1.png", "1.png"], ["y/1.png", "1.png"]),
+    ],
+)
+def test_pictures_are_found_by_the_longest_end_of_their_path(
+    root: Path, there: list[str], named: list[str]
+) -> None:
+    pictures, metadata = _pictures(root, there, named)
+    assert metadata["unread"] == {}
+    assert pictures == there
+
+
+@pytest.mark.parametrize(
+    ("there", "named"),
+    [
+        (["pics/A/1.png"], ["/d/A/1.png", "/d/B/1.png"]),  # B/1.png is not there
+        (["a/1.png", "b/1.png"], ["a/1.png", "/d/c/1.png"]),  # either may be meant
+        (["pics/A/1.png"], ["pics/A/1.png", "/d/A/1.png"]),
+    ],
+)
+def test_a_picture_that_may_be_another_is_refused(
+    root: Path, there: list[str], named: list[str]
+) -> None:
+    pictures, metadata = _pictures(root, there, named)
+    assert pictures == there[:1]
+    assert [*metadata["unread"].values()] == [["1"]]

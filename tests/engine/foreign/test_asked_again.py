@@ -1,0 +1,80 @@
+"""Closing messages for answers in a file that are not read, and replies to them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import UsageError
+from agrotools.foreign.asked_again import read_replies
+from support.command import run_command
+from support.sums_benchmark import write_sums
+
+PREDICTIONS = ("score", "--benchmark", "sums", "--predictions", "p.jsonl")
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with three questions whose right answers are 3.75, 3.755 and 3.76 t/ha, and a file of answers."""
+    monkeypatch.chdir(tmp_path)
+    write_sums(tmp_path / "sums", 3)
+    _write(
+        tmp_path / "p.jsonl",
+        [
+            {"id": "sum-0000", "prediction": "mean: 3.75 t/ha"},
+            {"id": "sum-0001", "prediction": "Together, the fields give somewhat less than four."},
+            {"id": "sum-0002", "prediction": "mean: about 3.8"},
+        ],
+    )
+    return tmp_path
+
+
+def test_each_answer_that_is_not_read_has_the_message_that_a_model_gets(folder: Path) -> None:
+    ended = run_command(*PREDICTIONS, "--unread", "asked.jsonl")
+    assert ended.returncode in (0, 1), ended.stderr
+    rows = [json.loads(line) for line in (folder / "asked.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["sum-0001", "sum-0002"]
+    first, second = (row["messages"] for row in rows)
+    assert [message["role"] for message in first] == ["user", "assistant", "user"]
+    assert "Field 1 gave" in first[0]["content"]
+    assert "mean: <" in first[2]["content"]
+    assert "mean cannot be read (about 3.8): write one number in t/ha" in second[2]["content"]
+
+
+def test_replies_to_the_messages_count(folder: Path) -> None:
+    replies = [
+        {"id": "sum-0001", "reply": "3.755 t/ha"},
+        {"id": "sum-0002", "reply": "mean: 3.8 or so"},
+    ]
+    _write(folder / "r.jsonl", replies)
+    run_command(*PREDICTIONS, "--out", "before")
+    ended = run_command(
+        *PREDICTIONS, "--replies", "r.jsonl", "--out", "run", "--unread", "again.jsonl"
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    records = [json.loads(line) for line in (folder / "run/records.jsonl").read_text().splitlines()]
+    endings = {row["sample"]["id"]: row["trajectory"]["termination"] for row in records}
+    assert endings == {"sum-0000": "answered", "sum-0001": "answered", "sum-0002": "no_form"}
+    left = [json.loads(line)["id"] for line in (folder / "again.jsonl").read_text().splitlines()]
+    assert left == ["sum-0002"]
+    before, after = (_fas(folder / name) for name in ("before", "run"))
+    assert (before, after) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
+def _fas(run: Path) -> float | None:
+    """Return the score of the run in the mode without tools."""
+    summary = json.loads((run / "scores.json").read_text())["summary"]
+    return summary["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"]
+
+
+@pytest.mark.parametrize(
+    "line", ["no JSON", "[1]", '{"id": "a"}', '{"reply": "b"}', '{"id": "a", "reply": 3}']
+)
+def test_a_line_that_is_no_reply_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "r.jsonl").write_text(f'{{"id": "b", "reply": "mean: 3"}}\n{line}\n')
+    with pytest.raises(UsageError, match="line 2"):
+        read_replies(tmp_path / "r.jsonl")
