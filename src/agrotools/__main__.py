@@ -8,7 +8,7 @@ from types import FrameType
 from typing import NoReturn
 
 _INTERRUPTED = 130
-"""Exit code after a signal (``STOPPED`` in :mod:`agrotools.core.exit_codes`, which is imported too late)."""
+"""Exit code after a signal (``STOPPED`` in :mod:`agrotools.exit_codes`, which is imported too late)."""
 _STOP_SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]

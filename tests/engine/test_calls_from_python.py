@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import agrotools as at
-from agrotools.core.exit_codes import FAULTS, NOT_DONE
+from agrotools.exit_codes import FAULTS, NOT_DONE
 from agrotools.report import screen
 from agrotools.report.comparison import comparison_data
 from agrotools.report.html import build_report

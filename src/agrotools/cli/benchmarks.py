@@ -14,8 +14,8 @@ from agrotools.cli.output import (
     terminal_progress,
 )
 from agrotools.cli.reading import new_readings, print_readings
-from agrotools.core.exit_codes import FAULTS
 from agrotools.core.registry import function_of
+from agrotools.exit_codes import FAULTS
 
 if TYPE_CHECKING:
     from agrotools.loading.checking import Checkup

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.output import command_line, count_text, print_json, stop_message, warn_of_hidden
-from agrotools.core.exit_codes import FAULTS
+from agrotools.exit_codes import FAULTS
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark

@@ -30,8 +30,8 @@ def failure_of(error: Exception) -> CommandFailure | None:
     import sqlite3
 
     from agrotools.core.errors import AgrotoolsError
-    from agrotools.core.exit_codes import code_of
     from agrotools.core.libraries import library_of
+    from agrotools.exit_codes import code_of
 
     if module := library_of(error):
         return _missing_library(module)
@@ -51,8 +51,8 @@ def failure_of(error: Exception) -> CommandFailure | None:
 
 
 def _missing_library(module: str) -> CommandFailure:
-    from agrotools.core.exit_codes import BAD_USAGE
     from agrotools.core.libraries import missing_libraries
+    from agrotools.exit_codes import BAD_USAGE
 
     missing = missing_libraries("this command", [module])
     return CommandFailure(missing.message, missing.hint, BAD_USAGE)
@@ -64,7 +64,7 @@ def _is_in_arguments(error: UnicodeEncodeError) -> bool:
 
 
 def _argument_not_in_utf8(error: UnicodeEncodeError) -> CommandFailure:
-    from agrotools.core.exit_codes import BAD_USAGE
+    from agrotools.exit_codes import BAD_USAGE
 
     return CommandFailure(
         f"{error.object!r} is not a name in UTF-8",
@@ -80,7 +80,7 @@ def _names_unknown_user(error: RuntimeError) -> bool:
 
 
 def _unknown_user() -> CommandFailure:
-    from agrotools.core.exit_codes import BAD_USAGE
+    from agrotools.exit_codes import BAD_USAGE
 
     return CommandFailure(
         "a path begins with ~ and a name, but no user has that name",
@@ -90,7 +90,7 @@ def _unknown_user() -> CommandFailure:
 
 
 def _no_temporary_files(error: "sqlite3.OperationalError") -> CommandFailure:
-    from agrotools.core.exit_codes import NOT_DONE
+    from agrotools.exit_codes import NOT_DONE
 
     return CommandFailure(
         f"temporary files: {error}",
@@ -112,7 +112,7 @@ def _lacks_memory(error: BaseException) -> bool:
 
 
 def _lack_of_memory(error: Exception) -> CommandFailure:
-    from agrotools.core.exit_codes import NOT_DONE
+    from agrotools.exit_codes import NOT_DONE
 
     return CommandFailure(
         f"not enough memory or threads: {error}",

@@ -364,7 +364,7 @@ def options(
 def main() -> None:
     """Entry point. Errors that a user can fix are printed in one or two lines, without a stack trace.
 
-    For exit codes see :mod:`agrotools.core.exit_codes`.
+    For exit codes see :mod:`agrotools.exit_codes`.
     """
     # The default threshold of 700 objects costs an eighth of the time of a long run and finds almost no cycles.
     gc.set_threshold(100_000, 20, 20)

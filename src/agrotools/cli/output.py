@@ -119,7 +119,7 @@ def stop_message(text: str, again: str = "to resume") -> Generator[None]:
 def end_stopped(text: str = " before it was done", again: str = "") -> typer.Exit:
     """Say that the command was stopped and what is kept, and return the end of the command."""
     # Imported here because --help must not wait for pydantic.
-    from agrotools.core.exit_codes import STOPPED
+    from agrotools.exit_codes import STOPPED
 
     with suppress(OSError):  # the terminal may be gone
         typer.echo(f"\nstopped{text}; run the same command again{again}", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.output import command_line, count_text, terminal_progress
-from agrotools.core.exit_codes import BAD_USAGE, DONE, FAULTS
+from agrotools.exit_codes import BAD_USAGE, DONE, FAULTS
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import RunState

@@ -7,7 +7,7 @@ import typer
 
 from agrotools.cli.options import TextOptions
 from agrotools.cli.output import command_line, count_text, print_json, terminal_progress
-from agrotools.core.exit_codes import DONE, NOT_DONE
+from agrotools.exit_codes import DONE, NOT_DONE
 
 
 def report(

@@ -16,7 +16,7 @@ from agrotools.cli.output import (
     terminal_progress,
 )
 from agrotools.cli.reading import answered_options, new_readings, print_readings
-from agrotools.core.exit_codes import FAULTS, STOPPED
+from agrotools.exit_codes import FAULTS, STOPPED
 
 if TYPE_CHECKING:
     from agrotools.core.readings import Readings

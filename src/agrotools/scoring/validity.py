@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from agrotools.core.exit_codes import DONE, FAULTS, NOT_DONE
+from agrotools.exit_codes import DONE, FAULTS, NOT_DONE
 from agrotools.scoring.event_counts import mostly_lost
 from agrotools.scoring.summary import ModeSummary, Summary
 

@@ -201,8 +201,8 @@ def value_text(value: object) -> str:
 @lru_cache(maxsize=4_000)
 def read_value(item: FormItem, text: str) -> FormValue:
     """Return the value of an item from what stands behind its name."""
-    value = text.strip()
-    plain = value.strip(_VALUE_MARKS).removesuffix(".").removesuffix("。").strip(_VALUE_MARKS)
+    value = text.strip(_VALUE_MARKS + "\n")
+    plain = value.removesuffix(".").removesuffix("。").strip(_VALUE_MARKS)
     unread = FormValue(text=value)
     option = option_names(item).get(label_key(plain))
     if option and not item.takes_several:

@@ -7,7 +7,7 @@ import typer
 
 from agrotools.cli.options import command_group, sub_command
 from agrotools.cli.output import allow_closed_pipe, print_json, warn_of_hidden
-from agrotools.core.exit_codes import BAD_USAGE, NOT_DONE, STOPPED, code_of
+from agrotools.exit_codes import BAD_USAGE, NOT_DONE, STOPPED, code_of
 from agrotools_tools.cli.kb import app as kb
 from agrotools_tools.cli.packs import app as packs
 

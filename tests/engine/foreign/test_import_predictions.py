@@ -8,12 +8,13 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
-from agrotools.core.exit_codes import UNDECIDED, code_of
+from agrotools.exit_codes import UNDECIDED, code_of
 from agrotools.foreign.prediction_columns import ColumnAnswers
 from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.report.html import build_report
+from agrotools.runner.yardsticks import Yardsticks
 from support.caches import separate_cache
 from support.command import run_command
 from support.sums_benchmark import write_sums
@@ -84,7 +85,7 @@ def test_the_page_of_imported_answers_draws_what_it_shows(tmp_path, monkeypatch)
     row = {"id": leaf.id, "messages": [{"role": "assistant", "content": "value: 1"}]}
     file = write_lines(tmp_path / "p.jsonl", [row])
     run, _counts = import_predictions(file, embedded, "embedded", out=tmp_path / "run")
-    page = build_report([run], tmp_path / "page.html", references={}, allow_invalid=True)
+    page = build_report([run], tmp_path / "page.html", yardsticks=Yardsticks(), allow_invalid=True)
     assert page.pictures
     assert not page.missing_pictures
 

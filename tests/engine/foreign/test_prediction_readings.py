@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UndecidedError, UsageError
-from agrotools.core.exit_codes import UNDECIDED, code_of
 from agrotools.core.readings import Readings
+from agrotools.exit_codes import UNDECIDED, code_of
 from agrotools.foreign.batch_output import batch_replies
 from agrotools.foreign.prediction_columns import ColumnAnswers
 from agrotools.foreign.predictions import import_predictions

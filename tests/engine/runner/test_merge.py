@@ -254,7 +254,7 @@ def test_a_merge_that_was_stopped_while_it_was_scored_says_how_to_go_on(
 
     runs = shards_of(farm, 2)
     with monkeypatch.context() as patch:
-        patch.setattr("agrotools.runner.rescore.score_runs", stop)
+        patch.setattr("agrotools.report.evaluation.score_runs", stop)
         done = run_command("merge", *(run.path for run in runs), "--out", "my merged")
     assert done.returncode == 130
     assert "not scored; agrotools score 'my merged' scores the run" in done.stderr

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import UndecidedError, UsageError
-from agrotools.core.exit_codes import UNDECIDED, code_of
+from agrotools.exit_codes import UNDECIDED, code_of
 from agrotools.scoring.gate import compare_tables, gate_tables
 from agrotools.scoring.statistics import estimate_difference
 from agrotools.scoring.table_scores import read_scores

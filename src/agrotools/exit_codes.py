@@ -1,13 +1,5 @@
 """Exit codes of all commands (also described in ``docs/guarantees.md``), and that of an error."""
 
-from agrotools.core.errors import (
-    AgrotoolsError,
-    BudgetReached,
-    ToolError,
-    UndecidedError,
-    UsageError,
-)
-
 DONE = 0
 FAULTS = 1
 """The command completed, but something is wrong or missing: invalid samples, benchmark faults, budget reached."""
@@ -29,6 +21,15 @@ _CALLER_ERRORS = frozenset(
 
 def code_of(error: Exception) -> int | None:
     """Return the exit code for an error; None for a bug in the program, which is shown with its stack trace."""
+    # Commands read the codes when they start, long before an error, and core takes a fifth of a second to import.
+    from agrotools.core.errors import (
+        AgrotoolsError,
+        BudgetReached,
+        ToolError,
+        UndecidedError,
+        UsageError,
+    )
+
     if isinstance(error, ToolError):
         return BAD_USAGE if error.kind in _CALLER_ERRORS else NOT_DONE
     if isinstance(error, UsageError):
