@@ -55,8 +55,7 @@ REFUSED = {
     r" check ": 1,
     r"identify_weed|diagnose_pest_disease": 3,
 }
-"""Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant.
-On the few scenes that tests draw, two steps of the certificate's ladder may be equal by chance."""
+"""Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
 FIRST = {
     "agrotools build --source hf=hf --out again": [
         "agrotools export my-benchmark --format hf --out hf"
