@@ -87,7 +87,7 @@ class Comparison(tuple[MetricDifference, ...]):
     pairs: "Sequence[RunComparison]" = ()
     """Comparison of each pair with all that ``agrotools compare`` shows: metrics, tasks, causes, samples."""
     warnings: Sequence[str] = ()
-    """What speaks against the comparison, and what else differs between the runs."""
+    """Warnings: reasons that speak against the comparison, and what else differs between the runs."""
 
     def __repr__(self) -> str:
         return (
@@ -224,7 +224,7 @@ class Run:
 
     @cached_property
     def screen(self) -> "Screen":
-        """What ``agrotools eval`` shows of the run: ``ladder`` (floor, planner, score, ceiling) and ``warnings``.
+        """Screen of ``agrotools eval`` for the run: ``ladder`` (floor, planner, score, ceiling) and ``warnings``.
 
         The baselines of the ladder are run on first use, unless they are kept beside the run.
         """
@@ -236,7 +236,7 @@ class Run:
 
     @property
     def validity(self) -> "Validity":
-        """Whether the scores may stand, with the exit code and the error of ``agrotools score``."""
+        """Validity of the scores: the exit code of ``agrotools score``, and the error that goes with it."""
         from agrotools.scoring.validity import check_validity
 
         return check_validity([self.summary], [str(self.path)], allow_invalid=self._allow_invalid)

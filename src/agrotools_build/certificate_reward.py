@@ -66,15 +66,15 @@ class Forms(NamedTuple):
 def rule_reward(sample: Sample, view: SampleView, episode: env.Env, texts: Sequence[Any]) -> float:
     """Return the reward that the rules give for submissions after the calls that an episode recorded."""
     taken: list[str] = []
+    has_form = False
     for given in texts:
         text = given if isinstance(given, str) else dumps(given)
         taken.append(as_form(text, view.form) if taken else text)
-        is_finished = not view.form or is_complete(taken[-1], view.form)
-        if is_finished or len(taken) == _MOST_SUBMISSIONS:
+        has_form = is_complete(taken[-1], view.form)
+        if has_form or len(taken) == _MOST_SUBMISSIONS:
             break
     if not taken or episode.session is None:
         return 0.0
-    has_form = not view.form or is_complete(taken[-1], view.form)
     ending = "answered" if has_form else "no_form"
     return outcome_value(sample, episode.session.trajectory(taken[-1], ending))
 

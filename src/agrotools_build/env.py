@@ -315,9 +315,8 @@ class Env:
         view, text = self.session.view, _as_text(answer)
         text = as_form(text, view.form) if self._submitted else text
         self._submitted.append(text)
-        is_complete_form = not view.form or is_complete(text, view.form)
-        self._is_over = is_complete_form or len(self._submitted) > FORM_REQUESTS
-        self._has_form = is_complete_form or is_complete(text, view.form)
+        self._has_form = is_complete(text, view.form)
+        self._is_over = self._has_form or len(self._submitted) > FORM_REQUESTS
         if self._is_over:
             return "The answer is submitted."
         is_first = len(self._submitted) == 1

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agrotools.exit_codes import BAD_USAGE, NOT_DONE, code_of
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -31,7 +33,6 @@ def failure_of(error: Exception) -> CommandFailure | None:
 
     from agrotools.core.errors import AgrotoolsError
     from agrotools.core.libraries import library_of
-    from agrotools.exit_codes import code_of
 
     if module := library_of(error):
         return _missing_library(module)
@@ -52,7 +53,6 @@ def failure_of(error: Exception) -> CommandFailure | None:
 
 def _missing_library(module: str) -> CommandFailure:
     from agrotools.core.libraries import missing_libraries
-    from agrotools.exit_codes import BAD_USAGE
 
     missing = missing_libraries("this command", [module])
     return CommandFailure(missing.message, missing.hint, BAD_USAGE)
@@ -64,8 +64,6 @@ def _is_in_arguments(error: UnicodeEncodeError) -> bool:
 
 
 def _argument_not_in_utf8(error: UnicodeEncodeError) -> CommandFailure:
-    from agrotools.exit_codes import BAD_USAGE
-
     return CommandFailure(
         f"{error.object!r} is not a name in UTF-8",
         "rename it, or set a locale that uses UTF-8",
@@ -80,8 +78,6 @@ def _names_unknown_user(error: RuntimeError) -> bool:
 
 
 def _unknown_user() -> CommandFailure:
-    from agrotools.exit_codes import BAD_USAGE
-
     return CommandFailure(
         "a path begins with ~ and a name, but no user has that name",
         "write the path in full",
@@ -90,8 +86,6 @@ def _unknown_user() -> CommandFailure:
 
 
 def _no_temporary_files(error: "sqlite3.OperationalError") -> CommandFailure:
-    from agrotools.exit_codes import NOT_DONE
-
     return CommandFailure(
         f"temporary files: {error}",
         "free some space, or name another folder in TMPDIR",
@@ -112,8 +106,6 @@ def _lacks_memory(error: BaseException) -> bool:
 
 
 def _lack_of_memory(error: Exception) -> CommandFailure:
-    from agrotools.exit_codes import NOT_DONE
-
     return CommandFailure(
         f"not enough memory or threads: {error}",
         "raise their limits (ulimit -v, ulimit -u)",

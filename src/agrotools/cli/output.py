@@ -1,4 +1,4 @@
-"""What all commands share: standard streams, JSON output, typed arguments, and what Ctrl-C says."""
+"""Functions that all commands share: standard streams, JSON output, typed arguments, and what Ctrl-C says."""
 
 import io
 import os
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+
+from agrotools.exit_codes import STOPPED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,9 +120,6 @@ def stop_message(text: str, again: str = "to resume") -> Generator[None]:
 
 def end_stopped(text: str = " before it was done", again: str = "") -> typer.Exit:
     """Say that the command was stopped and what is kept, and return the end of the command."""
-    # Imported here because --help must not wait for pydantic.
-    from agrotools.exit_codes import STOPPED
-
     with suppress(OSError):  # the terminal may be gone
         typer.echo(f"\nstopped{text}; run the same command again{again}", err=True)
     return typer.Exit(STOPPED)

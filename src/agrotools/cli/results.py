@@ -1,4 +1,4 @@
-"""What ``eval``, ``score`` and ``merge`` print of scores, judges and pages. The values come from the rooms below."""
+"""Output of ``eval``, ``score`` and ``merge`` on scores, judges and pages. The values come from the rooms below."""
 
 from collections.abc import Sequence
 from pathlib import Path

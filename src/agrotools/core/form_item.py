@@ -1,8 +1,7 @@
 """Items of the answer form: slots without their gold, which is all that readers of answers and guesses may know."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 
 from agrotools.core.slot import ChoiceSetSlot, ExactSlot, FileSlot, Slot, ToleranceSlot, asked_slots
 
@@ -18,7 +17,6 @@ class FormItem:
         aliases: other names of ``choices``; empty if one of them has other names where one is correct, because they
             may be written for the gold alone.
         takes_several: True if several of ``choices`` may be correct together.
-        other_options: options of the other items of the form.
     """
 
     name: str
@@ -32,7 +30,6 @@ class FormItem:
     )
     takes_several: bool = False
     free_text: bool = False
-    other_options: tuple[str, ...] = ()
 
 
 def form_item(slot: Slot) -> FormItem:
@@ -60,14 +57,4 @@ def form_item(slot: Slot) -> FormItem:
 
 def asked_items(slots: Sequence[Slot]) -> tuple[FormItem, ...]:
     """Return the items of the answer form of ``slots``: all that are answered in text, without their gold."""
-    items = [form_item(slot) for slot in asked_slots(slots) if not slot.made_by_tools]
-    if len(items) < 2:
-        return tuple(items)
-    return tuple(
-        _with_others(item, [other for other in items if other is not item]) for item in items
-    )
-
-
-def _with_others(item: FormItem, others: Sequence[FormItem]) -> FormItem:
-    options = chain.from_iterable(other.choices for other in others)
-    return replace(item, other_options=tuple(options))
+    return tuple(form_item(slot) for slot in asked_slots(slots) if not slot.made_by_tools)

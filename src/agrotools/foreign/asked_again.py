@@ -13,7 +13,7 @@ import orjson
 
 from agrotools.agents.llm import closing_message, second_closing_message
 from agrotools.core import Record, Reply, SampleView, UsageError
-from agrotools.core.files import write_whole
+from agrotools.core.files import read_text, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.runner.records import iter_records
@@ -72,9 +72,10 @@ def read_replies(file: Path) -> GivenReplies:
     """
     hint = 'one line for each: {"id": "sample-1", "reply": "severity: 14.1 %"}; score --unread FILE writes the messages'
     try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror or error}", hint=hint) from error
+        lines = read_text(file).split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise UsageError(f"{file} cannot be read: {reason}", hint=hint) from error
     replies: dict[ReplyKey, str] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():

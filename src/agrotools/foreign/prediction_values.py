@@ -15,15 +15,12 @@ from agrotools.knowledge.countables import countable_named
 from agrotools.knowledge.words import folded
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.text import cells
-from agrotools.text.answer_reader import read_answer, read_value, value_text
+from agrotools.text.answer_reader import read_answer, read_form, read_value, value_text
 from agrotools.text.labels import label_key
-from agrotools.text.normalise import late_pattern
 from agrotools.text.tables import CellFault
 from agrotools.text.yes_no import YES_INITIALS
 
-_PERCENT = frozenset(
-    map(folded, ("por cento", "por ciento", "porciento", "pour cent", "Prozent", "per cento"))
-)
+_PERCENT = frozenset(map(folded, ("porciento", "Prozent")))
 _PIECES = frozenset(
     map(
         folded, "pc pcs piece pieces unidade unidades unidad un und ud uds Stück Stk pièces".split()
@@ -32,9 +29,6 @@ _PIECES = frozenset(
 """What is written behind any number of things."""
 _YES, _NO = (*cells.YES, *YES_INITIALS, "1.0"), (*cells.NO, "0.0")
 """Words for yes and no; pandas writes a column of both and of empty cells as 1.0 and 0.0."""
-_ENDS = " .,;"
-"""Marks behind a value that change nothing."""
-_NOUN = late_pattern(r"[^\W\d_]+(?:[ -][^\W\d_]+)*\.?")
 _STRANGE_LABELS = "labels that are none of the choices (they score 0)"
 _SHOWN = 40
 """Characters of an answer that a message shows."""
@@ -89,13 +83,9 @@ def _plain_number(item: FormItem, text: str) -> str:
     return number["number"] if number and _says_nothing_else(item, counted) else text
 
 
-def _says_nothing_else(item: FormItem, words: str) -> bool:
-    """Return True for no words, the unit of an item in another language, or what the item counts."""
-    if not words.strip(_ENDS):
-        return True
-    if not _NOUN.fullmatch(words):  # 13?, 13+
-        return False
-    noun = folded(words)
+def _says_nothing_else(item: FormItem, word: str) -> bool:
+    """Return True for the unit of an item in another language, or what the item counts."""
+    noun = folded(word)
     if item.unit is not None:
         return item.unit == "%" and noun in _PERCENT
     if noun in _PIECES:
@@ -117,8 +107,8 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
     items = asked_items(sample.answer)
     if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
         return None
-    values = read_answer(text, items)
-    if len(values) < len(items):
+    values = read_form(text, items)
+    if values is None:
         return _without_form(items, text, single, sample)
     by_name = {item.name: item for item in items}
     unread = {name: value.text for name, value in values.items() if not value.is_read}

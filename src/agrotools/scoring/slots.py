@@ -55,7 +55,7 @@ from agrotools.scoring.metrics import (
 )
 from agrotools.scoring.slot_weights import weighted_mean, weights_by_name
 from agrotools.text.answer_form import UNKNOWN
-from agrotools.text.answer_reader import FormValue, read_answer
+from agrotools.text.answer_reader import FormValue, read_form
 from agrotools.text.labels import label_key
 
 VERSION = "3"
@@ -347,16 +347,14 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
-    items = asked_items(slots)
-    values = read_answer(answer, items)
-    return all(item.name in values and values[item.name].unknown for item in items)
+    form = read_form(answer, asked_items(slots))
+    return form is not None and all(value.unknown for value in form.values())
 
 
 def submitted_text(slot: Slot, slots: Sequence[Slot], answer: str) -> str:
     """Return the value of a slot of free text in the form of an answer; the whole answer if it gives no whole form."""
-    items = asked_items(slots)
-    values = read_answer(answer, items)
-    return values[slot.name].text if len(values) == len(items) else answer
+    form = read_form(answer, asked_items(slots))
+    return form[slot.name].text if form is not None else answer
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -376,10 +374,10 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})
     if isinstance(slot, _IN_WORDS):
         return _score_words(slot, submitted_text(slot, slots, answer))
-    values = read_answer(answer, items)
-    if len(values) < len(items):
+    form = read_form(answer, items)
+    if form is None:
         return SlotScore(0.0, {"rule": "no form"})
-    value = values[slot.name]
+    value = form[slot.name]
     item = next(item for item in items if item.name == slot.name)
     details: dict[str, JsonValue] = {"text": value.text[:MAX_EXCERPT], **_details(item, value)}
     return SlotScore(float(_is_right(slot, value, details)), details)

@@ -16,7 +16,7 @@ from agrotools.scoring.metrics import FAS, counts_in_fas
 from agrotools.scoring.slot_weights import weighted_mean
 from agrotools.scoring.slots import Pair, pair_of
 from agrotools.scoring.summary import Unread, UnreadValue
-from agrotools.text.answer_reader import FormValue, read_answer
+from agrotools.text.answer_reader import FormValue, read_form
 
 _LONGEST_TEXT = 80
 """Most characters of a value that the list of unread values holds: a line of a terminal."""
@@ -47,8 +47,7 @@ def open_score(record: Record, rows: Sequence[Score]) -> OpenScore:
     if trajectory is not None and trajectory.steps[-1].form_replies:  # its author was asked
         return OpenScore()
     items = asked_items(sample.answer)
-    values = read_answer(text, items)
-    read: Mapping[str, FormValue] = values if len(values) == len(items) else {}
+    read: Mapping[str, FormValue] = read_form(text, items) or {}
     scored = {row.slot for row in rows if row.slot is not None and row.value > 0}
     unread: list[UnreadValue] = []
     closed = [item for item in items if not item.free_text]

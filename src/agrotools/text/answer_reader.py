@@ -61,8 +61,8 @@ _THOUSANDS = late_pattern(r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+(?!\d)")
 """Commas between thousands: ``6,800``, not ``0,412``."""
 _MOST_WORDS_OF_NAME = 3
 """Words of a name without options that may stand alone on a line: angular leaf spot."""
-_LINE_MARKS = " \t-*_#>`"
-"""Marks of lists, headings, quotations and emphasis, which may stand before a name."""
+_OPTION_MARKS = " \t-*_#>`"
+"""Marks of lists, headings, quotations and emphasis, which may stand around each of several options."""
 _VALUE_MARKS = " \t*_`"
 """Marks of emphasis, which may stand around a value."""
 _COLON = late_pattern(r"[:：=]")
@@ -102,6 +102,12 @@ def read_answer(text: str, items: tuple[FormItem, ...]) -> Mapping[str, FormValu
     return {
         item.name: read_value(item, written[item.name]) for item in items if item.name in written
     }
+
+
+def read_form(text: str, items: Sequence[FormItem]) -> Mapping[str, FormValue] | None:
+    """Return the values of a text that names all items, read or not; None if it lacks one."""
+    values = read_answer(text, tuple(items))
+    return values if len(values) == len(items) else None
 
 
 def as_form(reply: str, items: Sequence[FormItem]) -> str:
@@ -204,9 +210,10 @@ def read_value(item: FormItem, text: str) -> FormValue:
     value = text.strip(_VALUE_MARKS + "\n")
     plain = value.removesuffix(".").removesuffix("。").strip(_VALUE_MARKS)
     unread = FormValue(text=value)
-    option = option_names(item).get(label_key(plain))
-    if option and not item.takes_several:
-        return unread._replace(names=(option,))  # also an option that is called unknown
+    if item.choices and not item.takes_several:
+        option = option_names(item).get(label_key(plain))
+        if option:
+            return unread._replace(names=(option,))  # also an option that is called unknown
     if _is_unknown(plain) or _is_unknown_amount(item, plain):
         return unread._replace(unknown=True)
     if not plain or _PLACEHOLDER.fullmatch(plain):
@@ -261,7 +268,7 @@ def _options(item: FormItem, text: str) -> tuple[str, ...]:
     names = option_names(item)
     has_comma = any("," in name for name in names)
     between = _BETWEEN_OPTIONS if has_comma else _BETWEEN_OPTIONS_OR_COMMA
-    listed = [part.strip(_LINE_MARKS) for part in between.split(normalise(text))]
+    listed = [part.strip(_OPTION_MARKS) for part in between.split(normalise(text))]
     chosen = [names.get(label_key(part)) for part in listed if part]
     known = [option for option in chosen if option]
     return tuple(dict.fromkeys(known)) if len(known) == len(chosen) else ()
@@ -272,8 +279,8 @@ def _options(item: FormItem, text: str) -> tuple[str, ...]:
 
 def is_complete(text: str, items: Sequence[FormItem]) -> bool:
     """Return True if ``text`` gives a value of its type for each of ``items``, right or wrong."""
-    values = read_answer(text, tuple(items))
-    return all(item.name in values and values[item.name].is_read for item in items)
+    form = read_form(text, items)
+    return form is not None and all(value.is_read for value in form.values())
 
 
 def lacks_form(answer: Answer | Step, items: Sequence[FormItem]) -> bool:
