@@ -272,7 +272,7 @@ def test_the_rewards_that_the_certificate_expects_follow_the_weights_of_slots(mo
     crop = ExactSlot(name="crop", label="crop", value="maize", choices=("maize", "wheat"))
     sample = plain_sample(answer=(trees, crop))
     monkeypatch.setattr(
-        slot_weights, "fas_weight", lambda slot: 2.0 if slot.type == "tolerance" else 1.0
+        slot_weights, "slot_weight", lambda slot: 2.0 if slot.type == "tolerance" else 1.0
     )
     expected = [reward for _, reward in certificate_reward.known_rewards(sample)]
     assert pytest.approx(1 / 3) in expected  # wrong number

@@ -13,14 +13,14 @@ from agrotools.core import Slot
 _Number = TypeVar("_Number", float, Fraction)
 
 
-def fas_weight(slot: Slot) -> float:
+def slot_weight(slot: Slot) -> float:
     """Return the weight of a slot in the means over the slots of a sample, such as the Final Answer Score."""
     return slot.weight
 
 
 def weights_by_name(slots: Sequence[Slot]) -> Mapping[str, float]:
     """Return the weights of the slots of a sample by name."""
-    return {slot.name: fas_weight(slot) for slot in slots}
+    return {slot.name: slot_weight(slot) for slot in slots}
 
 
 def weighted_mean(
@@ -30,6 +30,6 @@ def weighted_mean(
 
     ``number``: type of the values. Fractions are for shares that must add up to the digit.
     """
-    weights = [number(fas_weight(slot)) for slot in slots]
+    weights = [number(slot_weight(slot)) for slot in slots]
     weighted = [weight * value for weight, value in zip(weights, values, strict=True)]
     return sum(weighted, number(0)) / sum(weights, number(0))

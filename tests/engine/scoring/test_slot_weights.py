@@ -46,7 +46,7 @@ def share_of_number(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Share of the number in the score of a number and a label, with the weights of slots patched in one place."""
     if request.param is None:
         return Fraction(1, 2)
-    monkeypatch.setattr(slot_weights, "fas_weight", request.param)
+    monkeypatch.setattr(slot_weights, "slot_weight", request.param)
     return Fraction(2, 3)
 
 
