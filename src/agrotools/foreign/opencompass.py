@@ -37,9 +37,10 @@ def read_agent_predictions(content: Fields) -> AgentPredictions | None:
     if not samples or not all(map(str.isdecimal, content)) or not all(map(is_list, predictions)):
         return None
     elements = [element for prediction in predictions for element in cast("list[Any]", prediction)]
-    is_by_step = any(map(is_object, elements))
-    if not is_by_step and not any(map(is_list, elements)):
+    messages, turns = sum(map(is_object, elements)), sum(map(is_list, elements))
+    if not messages and not turns:
         return None
+    is_by_step = messages > turns
     rows: list[Fields] = []
     gold_tools: dict[int, tuple[str, ...]] = {}
     later_turns = 0
