@@ -1,19 +1,21 @@
 """Rows of a file of predictions: in the form of agrotools, or in one of the forms that evaluation programs document.
 
 Read are tables (CSV, TSV, Excel, parquet, also of VLMEvalKit), JSON Lines and JSON with a row for each sample, logs of
-Inspect, samples of lm-eval and lmms-eval, and output files of batches.
+Inspect, samples of lm-eval and lmms-eval, predictions of agents in OpenCompass, and output files of batches.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from agrotools.core import UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.foreign.batch_output import batch_replies, is_batch_line
 from agrotools.foreign.inspect_logs import SUFFIX
+from agrotools.foreign.opencompass import read_agent_predictions
 from agrotools.foreign.prediction_names import EPOCH, FORM_HINT, IDS, PREDICTION, snake_case
 from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.loading.values import SUFFIXES, TABLES, read_rows
@@ -22,6 +24,7 @@ from agrotools.text.labels import name_key
 from agrotools.text.tables import SheetTable, open_table, sheets_of
 
 Row = Mapping[str, Any]
+_NO_TOOLS: Mapping[int, tuple[str, ...]] = MappingProxyType({})
 
 
 class PredictionRows(NamedTuple):
@@ -31,7 +34,7 @@ class PredictionRows(NamedTuple):
     table. ``column``: column of the predictions in this form. ``left``: what else the file holds, in words.
     ``hidden``: what is read although a workbook hides it. ``numbers``: number of each row in the file, of a table with
     its header, as a spreadsheet shows it. ``own``: column that is scored because the table that the benchmark is made
-    of has one of this name.
+    of has one of this name. ``gold_tools``: tools of the reference calls in the file itself, by number of the row.
     """
 
     rows: list[Row]
@@ -42,6 +45,7 @@ class PredictionRows(NamedTuple):
     left: tuple[str, ...] = ()
     hidden: str = ""
     own: str = ""
+    gold_tools: Mapping[int, tuple[str, ...]] = _NO_TOOLS
 
 
 class _Form(NamedTuple):
@@ -52,6 +56,7 @@ class _Form(NamedTuple):
     column: str = ""
     left: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    gold_tools: Mapping[int, tuple[str, ...]] = _NO_TOOLS
 
 
 def read_prediction_rows(
@@ -90,7 +95,16 @@ def read_prediction_rows(
     rows: list[Row] = [
         {str(name).strip().lower(): each for name, each in row.items()} for row in form.rows
     ]
-    return PredictionRows(rows, names, numbers, form.form, form.column, form.left, hidden)
+    return PredictionRows(
+        rows,
+        names,
+        numbers,
+        form.form,
+        form.column,
+        form.left,
+        hidden,
+        gold_tools=form.gold_tools,
+    )
 
 
 def _check_suffix(file: Path) -> None:
@@ -227,6 +241,9 @@ def _json_form(whole: Any, column: str) -> _Form:
     fields = fields_of(whole)
     if is_list(fields.get("samples")) and is_object(fields.get("eval")):
         return _inspect_form(fields["samples"])
+    if agent := read_agent_predictions(fields):
+        form = "predictions of an agent in OpenCompass"
+        return _Form(agent.rows, form, left=agent.left, gold_tools=agent.gold_tools)
     rows: list[Any] = [*whole] if is_list(whole) else []
     if {"custom_id", "doc_id", *IDS} & fields.keys():  # JSON Lines with one line
         rows = [fields]

@@ -49,6 +49,7 @@ _NOT_ASKED = (
     "photos that no such question is about (other questions are; agrotools build with a larger --set samples=N asks "
     "more)"
 )
+_OTHER_GOLD = "rows whose gold calls are not those of the sample (left out)"
 _MOST_LISTED = 12
 """Values of a column that a message names."""
 
@@ -109,6 +110,7 @@ def match_rows(
     items = {name for each in benchmark.samples for name in item_names(asked_items(each.answer))}
     table = with_own_column(table, benchmark, items, file, choosing)
     matches, unmatched = _matches(table, benchmark, file, choosing)
+    matches, unmatched[_OTHER_GOLD] = _of_own_gold(matches, table, file)
     taken = take_columns(table, matches, items, file, choosing)
     others = taken.others
     by = Counter(match.by for match in matches)
@@ -160,6 +162,39 @@ def _matches(
         choose_asked(benchmark, choosing)
     scored = {sample.id for sample in chosen_samples(benchmark, choosing)}
     return [match for match in matches if match.sample.id in scored], unmatched
+
+
+def _of_own_gold(
+    matches: Sequence[MatchedRow], table: PredictionRows, file: str
+) -> tuple[list[MatchedRow], list[str]]:
+    """Return the rows whose gold in the file calls the tools of the reference calls, and the names of the others.
+
+    A file by positions may be of another benchmark, or of a part of this one.
+
+    Raises:
+        UsageError: most rows have other gold.
+    """
+    own: list[MatchedRow] = []
+    others: list[MatchedRow] = []
+    for match in matches:
+        tools = _reference_tools(match)
+        is_own = table.gold_tools.get(match.number, tools) == tools
+        (own if is_own else others).append(match)
+    if len(others) > len(own):
+        first = others[0]
+        theirs = ", ".join(table.gold_tools[first.number]) or "no tool"
+        ours = ", ".join(_reference_tools(first)) or "no tool"
+        raise UsageError(
+            f"{file} has other gold than the benchmark in {len(others)} of {len(matches)} rows: {first.label} calls "
+            f"{theirs}, sample {first.sample.id} {ours}",
+            hint="give the benchmark that the predictions were made on; each part of a file counts its samples from 0",
+        )
+    return own, [match.label for match in others]
+
+
+def _reference_tools(match: MatchedRow) -> tuple[str, ...]:
+    reference = match.sample.reference
+    return tuple(step.tool for step in reference.steps) if reference else ()
 
 
 def _as_values(matches: Sequence[MatchedRow], column: str) -> tuple[list[MatchedRow], TakenColumns]:

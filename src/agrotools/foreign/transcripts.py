@@ -40,6 +40,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.form_item import asked_items
+from agrotools.foreign.batch_output import error_text
 from agrotools.loading import Benchmark
 from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
@@ -173,6 +174,9 @@ class _Transcript:
 
 
 def _action(message: Fields, schemas: Schemas) -> Action:
+    if message.get("error") and not message.get("tool_calls"):
+        error = error_text(message["error"])
+        raise MalformedReply(f"it has an error in place of a reply, {error}")
     choice = {"message": {**message, "role": "assistant"}, "finish_reason": "stop"}
     completion = read_reply(orjson.dumps({"choices": [choice]}))
     assert isinstance(completion, Completion)  # the body holds no error

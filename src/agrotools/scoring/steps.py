@@ -12,7 +12,6 @@ equal arguments. Of several calls in one message the first is scored and the oth
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice, takewhile
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
@@ -263,7 +262,7 @@ def compare_calls(
 def _with_names_of_files(arguments: Arguments, spec: ToolSpec, sample: Sample) -> Arguments:
     """Return arguments in which a path of a file of the sample, ``images/a.jpg``, is its name, as for the tool itself.
 
-    Transcripts of other programs have the paths of the published files.
+    Transcripts of other programs have the paths of the published files, also with the folders of a machine before them.
     """
     names = {file.name: file.name for file in sample.files}
     names |= {path: name for name, path in (sample.published_paths or {}).items()}
@@ -273,8 +272,9 @@ def _with_names_of_files(arguments: Arguments, spec: ToolSpec, sample: Sample) -
             return [named(item) for item in value]
         if not isinstance(value, str):
             return value
-        path = value.strip().replace("\\", "/").removeprefix("./")
-        return names.get(path) or names.get(PurePosixPath(path).name) or value
+        path = "/" + value.strip().replace("\\", "/").removeprefix("./")
+        ends = [known for known in names if path.endswith(f"/{known}")]
+        return names[max(ends, key=len)] if ends else value
 
     return {
         name: named(value) if spec.agreement.get(name) == "file" else value

@@ -7,7 +7,7 @@ name counts. Each value must be what the form asks for and nothing else:
 - yes or no: one of the two words (是, 否, true, false);
 - a number: digits with a point or comma before decimals, commas between thousands and an exponent, ``~`` before it,
   and behind it its unit or one that converts to it;
-- one of the options, or several of them with commas, semicolons or on lines of their own;
+- one of the options, or several of them with commas, semicolons or on lines of their own, letters also as ABD;
 - open text: all up to the next item.
 
 Anything else is not read, so that it is asked for again: see :func:`form_faults`. A value that cannot be read scores 0,
@@ -269,6 +269,9 @@ def _options(item: FormItem, text: str) -> tuple[str, ...]:
     has_comma = any("," in name for name in names)
     between = _BETWEEN_OPTIONS if has_comma else _BETWEEN_OPTIONS_OR_COMMA
     listed = [part.strip(_OPTION_MARKS) for part in between.split(normalise(text))]
+    are_letters = all(letter.isalpha() and letter in item.choices for letter in text)
+    if are_letters and label_key(text) not in names:
+        listed = [*text]  # ABD, as answers to Chinese questions are written
     chosen = [names.get(label_key(part)) for part in listed if part]
     known = [option for option in chosen if option]
     return tuple(dict.fromkeys(known)) if len(known) == len(chosen) else ()

@@ -445,9 +445,8 @@ class AnswerReader:
         for number, (value, *aliases) in enumerate(spellings, start=1):
             at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
             is_number = kind == "tolerance" and number_in(value) is not None
-            plain.append(
-                at | (self._number(value, {}) if is_number else self._label(value, aliases))
-            )
+            own = self._number(value, {}) if is_number else self._exact(value, aliases, self.entry)
+            plain.append(at | own)
         return plain
 
     def _part(self, one: Any, whole: Any, number: int) -> Plain:
@@ -498,6 +497,10 @@ class AnswerReader:
             return {"type": "exact", "label": label, "value": " > ".join(members)}
         if kind == "boolean" and _truth([str(value)]) is None:
             raise BenchmarkError(f"its answer {value!r} is neither yes nor no")
+        return self._exact(value, aliases, scope)
+
+    def _exact(self, value: Any, aliases: Sequence[str], scope: Any) -> Plain:
+        """Return the fields of a slot whose answer is one value: a number with its unit in ``scope``, or a label."""
         unit = self._at("unit", scope) if plain_number(value) is not None else None
         return self._label(value, aliases) | ({"unit": unit} if unit else {})
 
@@ -525,6 +528,10 @@ class AnswerReader:
                 for letter, text in options.items()
             }
             return {"type": "exact", "value": right[0], "choices": [*options], "aliases": names}
+        number = _only_number([value, *aliases]) if isinstance(value, str) else None
+        if number is not None:
+            # As a label, "50 %" and "14 trees" would be other names than "50" and "14".
+            return {"type": "exact", "value": number}
         names = {str(value): aliases} if aliases else {}
         return {"type": "exact", "value": value, "aliases": names}
 
@@ -681,6 +688,15 @@ def _unknown(name: str) -> Plain:
 def _truth(texts: Sequence[str]) -> bool | None:
     truths = {plain_yes(text) for text in texts}
     return truths.pop() if len(truths) == 1 else None
+
+
+def _only_number(spellings: Sequence[str]) -> int | float | None:
+    """Return the number that the first spelling writes; None if it is none, or if others write another one."""
+    first, *others = map(plain_number, spellings)
+    if first is None or any(other not in (None, first) for other in others):
+        return None
+    number = float(first)
+    return int(number) if number.is_integer() else number
 
 
 def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:

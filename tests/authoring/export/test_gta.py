@@ -47,7 +47,7 @@ def test_queries_files_calls_and_answers_are_read(benchmark, tmp_path):
             "exact" if expected.answer_type == "tolerance" else expected.answer_type
         )
     answers = [sample.answer for sample in read.samples]
-    assert (answers[0][0].type, answers[0][0].value, answers[0][0].from_) == ("exact", "3", None)
+    assert (answers[0][0].type, answers[0][0].value, answers[0][0].from_) == ("exact", 3, None)
     assert answers[1][0].value == benchmark.samples[1].answer[0].value
     assert answers[1][0].from_ == "steps[2].observation.spec"
     assert (answers[2][0].type, answers[2][0].value, answers[2][0].choices) == (

@@ -102,6 +102,58 @@ def test_a_question_is_answered_by_the_caller_and_what_was_read_is_said(root: Pa
     assert readings.taken[0] == "1 rows from dataset.json in the dialog form"
 
 
+@pytest.mark.parametrize(
+    ("spellings", "item"),
+    [
+        (
+            ["14", "fourteen"],
+            "<number>",
+        ),  # 14 trees and 14.0 are other names than 14, but no other numbers
+        (["-3"], "<number>"),
+        (["1919.96", "1920"], "<name>"),  # two numbers that are both right
+        (["fourteen", "14"], "<name>"),
+        (["1,5"], "<name>"),  # either number
+    ],
+)
+def test_a_number_is_asked_for_as_a_number(root: Path, spellings: list[str], item: str) -> None:
+    gold = {"whitelist": [spellings], "blacklist": None}
+    benchmark = _load(root, _entry(gt_answer=gold))
+    (sample,) = benchmark.samples
+    assert f"answer: {item}\n" in benchmark.view(sample, "end-to-end").answer_form
+
+
+def test_a_number_without_a_tolerance_has_the_unit_of_its_entry(root: Path) -> None:
+    benchmark = _load(root, _entry(unit="cm"))
+    (sample,) = benchmark.samples
+    assert "answer: <number> cm\n" in benchmark.view(sample, "end-to-end").answer_form
+
+
+_WEEDS = ["Lantana", "parthenium", "siam weed", "snake weed"]
+_LETTERED = "\nA. Lantana\nB. parthenium\nC. siam weed\nD. snake weed"
+
+
+@pytest.mark.parametrize(
+    ("fields", "question"),
+    [
+        ({"options": _WEEDS}, ""),
+        ({"options": dict(zip("ABCD", _WEEDS, strict=True))}, ""),
+        ({}, _LETTERED),
+        ({"gt_answer": {"whitelist": [["B"]], "blacklist": None}}, _LETTERED),
+    ],
+)
+def test_options_of_the_files_are_those_of_the_form(
+    root: Path, fields: Entry, question: str
+) -> None:
+    entry = _entry(1, **fields)
+    entry["dialogs"][0]["content"] += question
+    benchmark = _load(root, entry)
+    (sample,) = benchmark.samples
+    view = benchmark.view(sample, "end-to-end")
+    assert "answer: <one of: A, B, C, D>\n" in view.answer_form
+    assert _LETTERED in view.query
+    assert sample.answer[0].value == "B"
+
+
 def test_a_tool_for_figures_by_code_plays_back_its_result(root: Path) -> None:
     benchmark = load_benchmark("agrotools", write_agrotools(root / "agrotools").parent)
     runs = {tool.name: tool.runs for tool in benchmark.header.declared}

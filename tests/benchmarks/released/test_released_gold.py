@@ -41,6 +41,11 @@ def _scored(root: Path, rows: list[Row]) -> dict[str, Any]:
     """Return the metrics of predictions by mode."""
     file = root / "predictions.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
+    return _scored_file(root, file)
+
+
+def _scored_file(root: Path, file: Path) -> dict[str, Any]:
+    """Return the metrics of a file of predictions by mode."""
     out = root / f"scored-{len(list(root.glob('scored-*')))}"
     ended = run_command(
         *("score", "--predictions", str(file), "--benchmark", "agrotools"),
@@ -187,6 +192,41 @@ def test_another_answer_falls_below_100(root: Path) -> None:
     others = {sample.task_type for sample in samples} - open_text
     assert _tasks_below(metrics["fas"]) == others
     assert _tasks_below(metrics["ots_floor"]) == open_text
+
+
+def _harness_file(root: Path, name: str, changed: Mapping[str, Row]) -> Path:
+    """Write step-by-step predictions as GTA's harness does: the gold itself, but for the first message of some samples.
+
+    The harness puts the folder of the data before the paths of files.
+    """
+    folder = "/home/user/opencompass/data/agrotools"
+    content: dict[str, Row] = {}
+    for key, entry in agrotools_entries().items():
+        paths = {file["path"]: f"{folder}/{file['path']}" for file in entry["files"]}
+        gold = [message for message in entry["dialogs"] if message["role"] == "assistant"]
+        for message in gold:
+            for call in message.get("tool_calls", []):
+                arguments = call["function"]["arguments"]
+                for argument, value in arguments.items():
+                    if isinstance(value, str):
+                        arguments[argument] = paths.get(value, value)
+        prediction = [changed[key], *gold[1:]] if key in changed else gold
+        content[key] = {"gold": gold, "prediction": prediction}
+    file = root / name
+    file.write_text(json.dumps(content))
+    return file
+
+
+def test_files_of_gtas_harness_have_process_metrics(root: Path) -> None:
+    process = ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict")
+    gold = _scored_file(root, _harness_file(root, "gold.json", {}))["step-by-step"]
+    assert {gold[name]["overall"]["value"] for name in process} == {1.0}
+    function = {"name": "Calculator", "arguments": {"expression": "1 + 1"}}
+    call = {"role": "assistant", "tool_calls": [{"type": "function", "function": function}]}
+    file = _harness_file(root, "changed.json", {"0": call, "3": _said("There are 14 trees.")})
+    changed = _scored_file(root, file)["step-by-step"]
+    assert _tasks_below(changed["tool_acc"]) == {"pest_diagnosis", "tree_counting"}
+    assert _tasks_below(changed["st_acc"]) == {"tree_counting"}
 
 
 def _first_call(row: Row) -> Row:

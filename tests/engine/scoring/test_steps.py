@@ -168,7 +168,10 @@ def test_a_step_of_the_wrong_type_scores_0():
     assert {score.value for score in step_scores(record(*[Halt(termination="length")] * 4))} == {0}
 
 
-@pytest.mark.parametrize("path", ["images/image_2.jpg", "./image_2.jpg", "photos/two.jpg"])
+@pytest.mark.parametrize(
+    "path",
+    ["images/image_2.jpg", "./image_2.jpg", "photos/two.jpg", "/home/user/data/photos/two.jpg"],
+)
 def test_a_path_of_a_file_is_the_file(path):
     """Transcripts of other programs name files as they were published; the tool finds them by their last part, too."""
     published = {"published_paths": {"image_2.jpg": "photos/two.jpg"}}

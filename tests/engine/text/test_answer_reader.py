@@ -34,6 +34,9 @@ LANTANA = ExactSlot(
 PARTS = ChoiceSetSlot(
     name="parts", label="parts", value=("leaf", "stem"), choices=("leaf", "stem", "root")
 )
+LETTERS = ChoiceSetSlot(
+    name="causes", label="causes", value=("A", "C"), choices=("A", "B", "C", "D")
+)
 FILE = FileSlot(
     name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")
 )
@@ -136,6 +139,9 @@ def test_a_unit_outside_the_table_is_itself_and_converts_to_no_other(unit: str):
         (PARTS, "leaf；stem", 1),
         (PARTS, "\n- leaf\n- stem", 1),
         (PARTS, "leaf", 0),
+        (LETTERS, "A, C", 1),
+        (LETTERS, "AC", 1),
+        (LETTERS, "ABC", 0),
         (MORE, "YES", 1),
         (MORE, "true.", 1),
         (MORE, "是", 1),
@@ -158,6 +164,9 @@ def test_an_option_and_a_yes_are_read_alone(slot: Slot, written: str, points: fl
         (LANTANA, "Lantana (ruled out)"),
         (LANTANA, "not Lantana"),
         (PARTS, "leaf, stem, flower"),
+        (PARTS, "leafstem"),
+        (LETTERS, "AE"),
+        (LETTERS, "AC 都是正确的。"),
     ],
 )
 def test_words_beside_a_value_are_asked_about(slot: Slot, written: str):
