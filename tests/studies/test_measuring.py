@@ -33,11 +33,28 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-SLOW = {"measure_crop_weed_area": pytest.mark.slow}  # it learns heads from all pictures of cwfid
+LEARNT = "cwfid"
+"""Folder whose study learns heads from all its pictures."""
+
+
+def with_few_to_learn_from(field_data: Path, to: Path) -> Path:
+    """Return a folder with the real images, in which a study that learns has eight pictures to learn from."""
+    to.mkdir()
+    for folder in field_data.iterdir():
+        if folder.name != LEARNT:
+            (to / folder.name).symlink_to(folder)
+    learnt = to / LEARNT
+    learnt.mkdir()
+    for each in (field_data / LEARNT).iterdir():
+        if each.is_dir():
+            (learnt / each.name).symlink_to(each)
+    pictures = json.loads((field_data / LEARNT / "truth.json").read_text(encoding="utf-8"))
+    (learnt / "truth.json").write_text(json.dumps(pictures[:8]), encoding="utf-8")
+    return to
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("tool", [pytest.param(tool, marks=SLOW.get(tool, ())) for tool in STUDIES])
+@pytest.mark.parametrize("tool", STUDIES)
 def test_the_studies_of_a_tool_run(
     tool: str, field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,6 +65,7 @@ def test_the_studies_of_a_tool_run(
         return read_truth(folder)[0][:most], []
 
     monkeypatch.setattr(study, "read_truth", few)
+    field_data = with_few_to_learn_from(field_data, tmp_path / "real images")
     on_folders = [each for each in studies_of(tool) if each.needs_folder]
     figures: list[Figure] = []
     for number, each in enumerate(on_folders):
