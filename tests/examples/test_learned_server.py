@@ -23,6 +23,7 @@ from mcp.client.client import Client
 from mcp.server.mcpserver.exceptions import ToolError
 from weights import find_weights, torch_library
 
+BINDING = Path(__file__).resolve().parents[2] / "examples/tool_servers/learned/binding.toml"
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(
     not torch_is_here, reason="needs torch and transformers: python tests/environments.py learned"
@@ -363,6 +364,27 @@ async def test_the_tools_whose_models_are_named_are_served_as_unmeasured(
     assert served == [set(), set(), {"find_objects"}, {"find_objects", "outline_objects"}]
     with pytest.raises(ToolError, match="is sam2, and florence2 is needed"):
         model_server(folder, {"captioner": weights["segmenter"]})
+
+
+async def test_the_binding_fits_what_is_served(tmp_path: Path, folder: Path) -> None:
+    pytest.importorskip("agrotools.served", reason="needs a client of tool servers")
+    from agrotools.served.binding import check_against, read_binding
+    from agrotools.served.session import Listing, ServedTool
+    from server import model_server
+
+    from agrotools.calling import get_tool
+
+    kinds = {"detector": "grounding-dino", "segmenter": "sam2", "captioner": "florence2"}
+    named = {
+        role: str(_empty_model(tmp_path / role, model_type=kind)) for role, kind in kinds.items()
+    }
+    async with Client(model_server(folder, named)) as client:
+        served = [
+            ServedTool(tool.name, tool.description, tool.input_schema, tool.output_schema)
+            for tool in (await client.list_tools()).tools
+        ]
+    binding = read_binding(BINDING, get_tool)
+    check_against(binding, Listing("learned-models", "", tuple(served)), get_tool)
 
 
 async def test_calls_on_what_is_no_picture_of_the_folder_are_refused(
