@@ -173,7 +173,7 @@ def model_server(folder: Path, named: dict[str, str]) -> MCPServer:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="MCP server of open models with local weights")
     parser.add_argument("--files", type=Path, required=True, help="folder of the pictures")
     for role, kind in KINDS.items():
         parser.add_argument(f"--{role}", metavar="MODEL", help=f"weights of the kind {kind}")

@@ -48,13 +48,11 @@ def path_in(folder: Path, name: str) -> Path:
 
 def run_tool(tool: Tool[..., Any], given: Mapping[str, Any], folder: Path) -> types.CallToolResult:
     """Run a tool and return its result: the fields as structured content, then the picture that it drew, if any."""
-    arguments = dict(given)
-    for name, value in arguments.items():
-        if tool.spec.agreement.get(name) == "file" and isinstance(value, str):
-            arguments[name] = path_in(folder, value)
-    result = tool(**arguments)
+    checked = tool.validate(dict(given))
+    result = tool(**tool.prepare_arguments(checked, lambda name: path_in(folder, name)))
     encoded, artifacts = encode_result(result, tool.significant_digits)
     fields = with_artifact_names(encoded, [artifact.name for artifact in artifacts])
+    assert isinstance(fields, dict)
     content: list[types.ContentBlock] = [types.TextContent(text=str(fields.get("text", "")))]
     for artifact in artifacts:
         content += picture_content(artifact, result.content(artifact))
@@ -105,7 +103,9 @@ async def serve(server: Server[Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description="MCP server of the tools of GTA or ThinkGeo under their published names"
+    )
     parser.add_argument("--files", type=Path, required=True, help="folder of the pictures")
     parser.add_argument("--tools", choices=("gta", "thinkgeo"), required=True)
     options = parser.parse_args()
