@@ -9,7 +9,7 @@ particular for the test command, which skips what needs them.
 
 =========  ===========================================================================================================
 extras     the extras docs, zh, bleu, ocr and heic, and polars
-learned    torch, transformers...: nets run, trained and exported (about 7 GB)
+learned    torch, transformers...: nets trained and exported, open models behind a tool server (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 trackers   Inspect AI runs our tasks, MLflow and W&B log runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
@@ -60,13 +60,15 @@ ENVIRONMENTS = {
         pytest=[
             "tests/benchmarks", "tests/authoring/test_own_privacy.py", "tests/engine/cli/test_snapshots.py",
             "tests/docs/test_site.py", "tests/golden", "tests/engine/test_api.py",
-            "tests/tools/general/test_read_text.py",
+            "tests/tools/general/test_read_text.py", "tests/examples",
         ],
     ),
     "learned": Environment(
         install=[
-            ".[learned,embed,bertscore]",
+            ".[embed,bertscore]",
             "sentence-transformers",
+            "--requirements",
+            "examples/tool_servers/learned/requirements.txt",
             "--group",
             "train-nets",
         ],
@@ -76,6 +78,7 @@ ENVIRONMENTS = {
             "tests/training",
             "tests/engine/vision",
             "tests/tools/vision",
+            "tests/examples",
         ],
     ),
     "trackers": Environment(

@@ -46,10 +46,12 @@ MISSING_BACKEND: ToolErrorKind = "backend_unavailable"
 _ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_mismatch")
 """Errors that are answers about the picture, possibly wrong ones: a tool may take two pictures for misaligned ones."""
 _BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
-_VLM = "or ask a vision model (--backend {tool}=vlm)"
-_PACK = f"use a pack (agrotools tools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}"
+_VLM = "ask a vision model (--backend {tool}=vlm)"
+_PACK = (
+    f"use a pack (agrotools tools packs train, then eval --backend {{tool}}=pack:NAME), or {_VLM}"
+)
 _BACKEND_HINTS = {
-    "diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": f"install the extra learned, {_VLM}"
+    "diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": _VLM
 }  # fmt: skip
 """Instructions for obtaining a missing back-end, by tool."""
 

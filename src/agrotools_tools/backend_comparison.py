@@ -13,7 +13,7 @@ from typing import Any
 
 from agrotools.calling import get_tool
 from agrotools.calling.execution import check_backend
-from agrotools.calling.services import LEARNED, VLM
+from agrotools.calling.services import VLM
 from agrotools.calling.workspace import CallContext, call_context, write_artifact
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.texts import count_text
@@ -280,15 +280,9 @@ def _unknown_labels(
     tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None
 ) -> tuple[str, ...]:
     names = kb_names()
-    if backend.startswith(LEARNED):
-        given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]
-    else:
-        given = list(
-            recogniser_for(
-                backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path
-            ).labels
-        )
+    net = "weeds" if tool == "identify_weed" else "leaves"
+    known = recogniser_for(backend, net, pictures[0].path).labels
     labels = sorted({one.label for one in pictures})
     return tuple(
-        label for label in labels if not any(names.mean_same(label, name, crop) for name in given)
+        label for label in labels if not any(names.mean_same(label, name, crop) for name in known)
     )

@@ -295,10 +295,7 @@ def _refuse_without_heights(
     if chm is not None or (dsm is not None and dtm is not None):
         return
     lacking, hint = "chm", "pass chm (heights above ground), or dsm and dtm"
-    why = (
-        "a colour picture alone does not show how tall things are: that needs the learned back-end "
-        "'open-canopy-pvtv2', which is backend_unavailable here"
-    )
+    why = "a colour picture alone does not show how tall things are: that needs a trained model, and none is here"
     if dsm is not None or dtm is not None:
         present, lacking = ("dsm", "dtm") if dsm is not None else ("dtm", "dsm")
         why = f"{present} alone gives elevations, not heights above ground"

@@ -4,7 +4,7 @@ columns, 3). Every task raises the errors of :func:`ask_model`."""
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -25,7 +25,6 @@ from agrotools.core import ToolError
 from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.vision import Box
 from agrotools.vision.reading import crop_pixels
-from agrotools_tools.learned import FoundObjects, RankedNames, TextAnswer
 
 FLAG = "model_opinion"
 _LONGEST_REPLY = 100_000
@@ -34,6 +33,38 @@ _MOST_VALUES = 20
 _SHOWN = 80
 
 ReplyType = TypeVar("ReplyType", bound=BaseModel)
+
+
+class TextAnswer(NamedTuple):
+    """Text of the model, with notes and flags."""
+
+    text: str
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class FoundObjects(NamedTuple):
+    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names, with notes and flags.
+
+    ``names``: name of each object or text of each line; empty if all objects are of the requested kind.
+    """
+
+    boxes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    names: list[str]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class RankedNames(NamedTuple):
+    """Ranked names, with notes and flags.
+
+    ``candidates``: names from the given list with scores in 0..1, best first; empty if the model sees none of them.
+    """
+
+    candidates: tuple[tuple[str, float], ...]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
 
 
 class ModelReply(BaseModel):

@@ -22,7 +22,6 @@ from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark, Loading
 from agrotools.loading.benchmarks import load_as
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import iter_records
 from agrotools.runner.repeated_calls import (
     REPEATED_CALLS_FILE,
@@ -198,12 +197,14 @@ async def _repeated_calls(
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:
-    """True if a tool is installed here and gives the same result again: no model, no service, no recorded result."""
+    """True if a tool is installed here with the back-end and gives the same result again: no model, no service, no
+    recorded result."""
     try:
-        backend = backend or get_tool(tool).backends[0]
+        installed = get_tool(tool)
     except UsageError:
         return False
-    return not backend.startswith((RECORDED, VLM)) and not needs_answers(backend)
+    backend = backend or installed.backends[0]
+    return installed.has_backend(backend) and backend != VLM and not needs_answers(backend)
 
 
 def call_runner(

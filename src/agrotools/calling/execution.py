@@ -20,7 +20,6 @@ from agrotools.calling.example_calls import example_hint
 from agrotools.calling.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
 from agrotools.calling.services import (
     IMAGES,
-    LEARNED,
     MOST_QUESTIONS,
     NAME_A_MODEL,
     SANDBOX,
@@ -56,7 +55,8 @@ if TYPE_CHECKING:
 _OF_FILES = frozenset({"file_not_found", "unreadable_file"})
 _ACCIDENTS = frozenset({"timeout", "limit", "tool_failed", "backend_unavailable"})
 """Kinds of errors that an equal call need not end with."""
-_LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
+_SERVED_BY_EXAMPLE = "learned:"
+"""Back-end of version 0.2, an open model with weights on this machine: stored runs and files of users name it."""
 
 
 class _CheckedCall(NamedTuple):
@@ -79,6 +79,11 @@ class _CheckedCall(NamedTuple):
 
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
     """Refuse a back-end that ``tool`` does not have, or whose value is not usable; UsageError lists those it has."""
+    if backend.startswith(_SERVED_BY_EXAMPLE):
+        raise UsageError(
+            f"there is no back-end {backend} of {tool.name}: a tool server runs open models now",
+            hint="give examples/tool_servers/learned/server.py to --tool-server (agrotools docs general-tools)",
+        )
     if not tool.has_backend(backend):
         known = ", ".join(f"{name}VALUE" if name.endswith(":") else name for name in tool.backends)
         raise UsageError(f"{tool.name} has no back-end {backend!r}", hint=f"it has {known}")
@@ -107,8 +112,8 @@ def check_backends(
 
 def _with_whole_path(backend: str) -> str:
     """Return the back-end with a path in its value made absolute, because workers run in another folder."""
-    if backend.startswith((LEARNED, IMAGES)):
-        return backend  # model names contain slashes too; a folder of weights is given as an absolute path
+    if backend.startswith(IMAGES):
+        return backend  # names of models contain slashes too
     kind, colon, value = backend.partition(":")
     is_path = colon and os.sep in value
     return f"{kind}:{Path(value).expanduser().absolute()}" if is_path else backend
@@ -119,9 +124,8 @@ class ToolExecutor:
 
     Args:
         workers: maximum number of worker processes.
-        timeout_s: wall time limit of one call, after which the worker is killed. At least 300 s with a ``learned``
-            back-end.
-        memory_mb: memory of a worker that it can write. At least 16,384 MB with a ``learned`` back-end.
+        timeout_s: wall time limit of one call, after which the worker is killed.
+        memory_mb: memory of a worker that it can write.
         cache: cache to read and store results; None runs every call.
         backends: back-end of each tool that does not use its default.
         vision: vision model that answers the questions of tools with the back-end ``vlm``.
@@ -144,12 +148,6 @@ class ToolExecutor:
         vision: "VisionEndpoint | None" = None,
         threads: int = 1,
     ) -> None:
-        if any(backend.startswith(LEARNED) for backend in (backends or {}).values()):
-            # A worker that is close to its memory limit is replaced, and would reload the model for each call.
-            timeout_s, memory_mb = (
-                max(timeout_s, _LEARNED_TIMEOUT_S),
-                max(memory_mb, _LEARNED_MEMORY_MB),
-            )
         self.timeout_s, self.memory_mb, self.threads = timeout_s, memory_mb, threads
         self.calls_sent_again = 0
         """Number of calls that were sent again after a machine was lost (:mod:`agrotools.calling.ray_executor`)."""

@@ -1,9 +1,8 @@
 """Tool calls on a Ray cluster (``executor = "ray"`` in a configuration file, extra ``ray``).
 
-Only tool calls leave the process of the run, each as one Ray task; on a cluster with GPUs, a call with a ``learned``
-back-end goes to an actor that holds a GPU and keeps the model of its last call. Requests to models, cost, pace, budget,
-records and the cache of results stay where they are without Ray. On its node, a call runs in a worker process of its
-own (:mod:`agrotools.calling.worker_process`), as without Ray: the same limits of time and memory, no keys, and the same
+Only tool calls leave the process of the run, each as one Ray task. Requests to models, cost, pace, budget, records and
+the cache of results stay where they are without Ray. On its node, a call runs in a worker process of its own
+(:mod:`agrotools.calling.worker_process`), as without Ray: the same limits of time and memory, no keys, and the same
 errors if the tool crashes.
 
 A task may be lost with its worker or its node. Ray does not repeat it (``max_retries=0``); the executor does, a limited
@@ -20,7 +19,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -37,7 +36,6 @@ from agrotools.calling.cache import (
 )
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.result import Reply
-from agrotools.calling.services import LEARNED
 from agrotools.calling.worker import load
 from agrotools.calling.worker_process import START_TIMEOUT_S
 from agrotools.core import InfrastructureError, ToolError, UsageError
@@ -51,9 +49,7 @@ _LARGE_FILES = 16 * 2**20
 _MOST_STORED = 2 * 2**30
 """Bytes of files that are kept in the object store for nodes that may still need them."""
 _QUEUE_S = 600.0
-"""Seconds that a call may wait for a node, or for a CPU or GPU that other users of the cluster occupy."""
-_ANSWER_S = 60.0
-"""Seconds within which an idle actor shows that it is still there."""
+"""Seconds that a call may wait for a node, or for a CPU that other users of the cluster occupy."""
 _LOOK_S = 1.0
 """Seconds between two looks at the size of the cluster."""
 _PAUSE_S = 0.2
@@ -117,20 +113,6 @@ def run_call(
     return "reply", reply
 
 
-class CallRunner:
-    """Actor that runs one call at a time with a GPU, which its worker process keeps with the model of the last call.
-
-    Its constructor takes no arguments: those in the object store may be gone when Ray starts it again (ray#53727).
-    """
-
-    def answer(self) -> None:
-        """Do nothing: the answer shows that the actor has a GPU and can take a call."""
-
-    def run_call(self, *call: Any) -> Answer:
-        """Run a call as :func:`run_call` does."""
-        return run_call(*call)
-
-
 @cache
 def _hashes() -> ResultCache:
     return ResultCache()
@@ -175,95 +157,6 @@ def _worker(limits: tuple[float, int, int]) -> Callable[[dict[str, Any]], Reply]
     ).result()
 
 
-class GpuActors:
-    """Pool of actors, at most one for each GPU that the cluster has at the time (``count_gpus``).
-
-    An actor is dropped, and another one started, after the first call that it does not answer.
-    """
-
-    def __init__(self, ray: Any, count_gpus: Callable[[], Awaitable[int]]) -> None:
-        self._ray, self._count_gpus = ray, count_gpus
-        # It takes no CPU while it is idle, because calls of other tools wait for those.
-        self._class = ray.remote(CallRunner).options(
-            num_cpus=0, num_gpus=1, max_restarts=-1, max_task_retries=0
-        )
-        self._actors: set[Any] = set()
-        """All actors: idle, busy, and those that have not answered yet."""
-        self._pending: set[Any] = set()
-        self._idle: list[Any] = []
-
-    @asynccontextmanager
-    async def actor(self) -> AsyncIterator[Any]:
-        """Provide an idle actor, or None if the cluster has no GPU. If the block fails, the actor is dropped.
-        InfrastructureError: others have held all GPUs for :data:`_QUEUE_S`."""
-        actor = None
-        began = time.monotonic()
-        while actor is None and (gpus := await self._count_gpus()):
-            for spare in [*self._pending, *self._idle][: max(0, len(self._actors) - gpus)]:
-                self._drop(
-                    spare
-                )  # GPUs were lost: a displaced actor would stay pending and take the next one
-            if self._idle:
-                actor = await self._answering(self._idle.pop(), _ANSWER_S)
-            elif len(self._actors) < gpus:
-                new = self._class.remote()
-                self._actors.add(new)
-                self._pending.add(new)
-                actor = await self._answering(new, began + _QUEUE_S - time.monotonic())
-            else:
-                if len(self._actors) > len(self._pending):
-                    began = time.monotonic()  # one of ours is busy, and will be idle
-                await asyncio.sleep(_PAUSE_S)
-            if actor is None and time.monotonic() - began >= _QUEUE_S:
-                raise InfrastructureError(
-                    "no GPU of the Ray cluster is free", hint="ray status shows who uses them"
-                )
-        try:
-            yield actor
-        except BaseException as error:
-            if not isinstance(
-                error, self._ray.exceptions.RayTaskError
-            ):  # else the call failed, not the actor
-                self._drop(actor)
-            raise
-        finally:
-            if actor in self._actors:
-                self._idle.append(actor)
-
-    def close(self) -> None:
-        """End all actors."""
-        for actor in [*self._actors]:
-            self._drop(actor)
-
-    async def _answering(self, actor: Any, limit_s: float) -> Any:
-        """Return an actor that answers within a time; else it is dropped, as it is once another one is idle."""
-        until, answer = (
-            time.monotonic() + limit_s,
-            asyncio.wrap_future(actor.answer.remote().future()),
-        )
-        is_there = False
-        try:
-            while not (await asyncio.wait({answer}, timeout=_LOOK_S))[0]:
-                is_spare = actor not in self._actors or len(self._actors) > await self._count_gpus()
-                if is_spare or self._idle or time.monotonic() > until:
-                    return None
-            is_there = answer.exception() is None
-            return actor if is_there else None
-        finally:
-            self._pending.discard(actor)
-            if not is_there:
-                self._drop(actor)
-
-    def _drop(self, actor: Any) -> None:
-        self._actors.discard(actor)
-        self._pending.discard(actor)
-        if actor in self._idle:
-            self._idle.remove(actor)
-        if actor is not None:
-            with suppress(Exception):  # Ray may be gone
-                self._ray.kill(actor, no_restart=True)
-
-
 class RayToolExecutor(ToolExecutor):
     """Runs tool calls as tasks of a Ray cluster; otherwise like :class:`ToolExecutor`, with the same arguments.
 
@@ -285,7 +178,6 @@ class RayToolExecutor(ToolExecutor):
         self._nodes: list[dict[str, Any]] = []
         """Living nodes that can run calls."""
         self._looked = -_LOOK_S
-        self._actors = GpuActors(self._ray, lambda: self._count("GPU"))
         self._hashes = self.cache or ResultCache()
         self._stored: dict[str, asyncio.Task[Any]] = {}
         """References to contents in the object store, by hash."""
@@ -298,7 +190,6 @@ class RayToolExecutor(ToolExecutor):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._actors.close()
         self._stored.clear()
         if self._connected:
             self._connected = False
@@ -346,7 +237,7 @@ class RayToolExecutor(ToolExecutor):
                 self.calls_sent_again += 1
                 await asyncio.sleep(_PAUSE_S * number)
             try:
-                async with self._remote(request, paths) as remote:
+                async with self._remote(paths) as remote:
                     return await self._send(remote, request, files, expected)
             except self._ray.exceptions.RayError as error:
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
@@ -365,18 +256,10 @@ class RayToolExecutor(ToolExecutor):
         )
 
     @asynccontextmanager
-    async def _remote(
-        self, request: Mapping[str, Any], paths: Mapping[str, Path]
-    ) -> AsyncIterator[Callable[..., Any]]:
-        """Wait for a GPU or a CPU of the cluster as it is now, and provide the function that sends a call there."""
-        is_learned = request["backend"].startswith(LEARNED)
-        if is_learned:
-            async with self._actors.actor() as actor:
-                if actor is not None:
-                    yield actor.run_call.remote
-                    return
+    async def _remote(self, paths: Mapping[str, Path]) -> AsyncIterator[Callable[..., Any]]:
+        """Wait for a CPU of the cluster as it is now, and provide the function that sends a call there."""
         began = time.monotonic()
-        while self._in_flight >= (cpus := await self._count("CPU")):
+        while self._in_flight >= (cpus := await self._count_cpus()):
             if not cpus and time.monotonic() - began > _QUEUE_S:
                 raise InfrastructureError(
                     "the Ray cluster has no nodes left", hint="ray status shows them"
@@ -387,7 +270,7 @@ class RayToolExecutor(ToolExecutor):
         self._in_flight += 1
         try:
             options: dict[str, Any] = {"num_cpus": 1, "max_retries": 0}
-            if is_learned or sum(path.stat().st_size for path in paths.values()) >= _LARGE_FILES:
+            if sum(path.stat().st_size for path in paths.values()) >= _LARGE_FILES:
                 largest = max(
                     (int(node["Resources"].get("memory", 0)) for node in self._nodes), default=0
                 )
@@ -442,12 +325,12 @@ class RayToolExecutor(ToolExecutor):
         self._stored_bytes += len(content)
         return self._ray.put(content)
 
-    async def _count(self, resource: str) -> int:
-        """Return the amount of a resource that the cluster has, looked up once a second."""
+    async def _count_cpus(self) -> int:
+        """Return the CPUs that the cluster has, looked up once a second."""
         if time.monotonic() - self._looked > _LOOK_S:
             self._looked = time.monotonic()
             every = await asyncio.to_thread(self._ray.nodes)
             self._nodes = [
                 node for node in every if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
             ]
-        return sum(int(node["Resources"].get(resource, 0)) for node in self._nodes)
+        return sum(int(node["Resources"].get("CPU", 0)) for node in self._nodes)

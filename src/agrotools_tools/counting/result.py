@@ -15,7 +15,7 @@ from agrotools.vision import Box
 from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, box_points, circle_points, draw_marks
 
 Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
-Detector = Mode | Literal["vlm", "learned"]
+Detector = Mode | Literal["vlm"]
 
 
 class ObjectCount(ToolResult):
@@ -40,7 +40,7 @@ class ObjectCount(ToolResult):
     scores: tuple[float, ...]
     """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
     mode: Detector
-    """the detector that was used; vlm and learned where a model looked"""
+    """the detector that was used; vlm where a model looked"""
     gsd_m: float | None
     """ground sampling distance that was used, metres per pixel"""
     table: Artifact

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.calling.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.calling.contract import FileArgument, ImageFile, Region, tool
-from agrotools.calling.services import LEARNED, VLM
+from agrotools.calling.services import VLM
 from agrotools.calling.workspace import backend_in_use, file_info, shown_name
 from agrotools.core import Arguments, ToolError
 from agrotools.vision import Box
@@ -25,7 +25,6 @@ from agrotools_tools.counting.result import (
     ObjectCount,
     count_result,
 )
-from agrotools_tools.learned.weights import weight_files, weights_of
 from agrotools_tools.vision import STRANGENESS_FILES
 
 if TYPE_CHECKING:
@@ -44,8 +43,9 @@ _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the detector, the target in its terms, and the file that it uses."""
-    if known.result.get("mode") in ("vlm", "learned"):
-        return call
+    recorded = known.result.get("mode")
+    if recorded is not None and recorded not in get_args(Mode):
+        return call  # a model counted, and it has none of these detectors
     image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
     if mode == "auto":
         mode = mode_for(target, chm is not None or _height_evidence(image, known))
@@ -83,8 +83,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
     category="measurement",
     version="8",
     data_files=NET_FILES,
-    backends=("offline", RULES, LEARNED, VLM),
-    backend_files=weight_files,
+    backends=("offline", RULES, VLM),
     resolves=_resolve,
     expert=("expected_size_px", "mode", "score_min", "window_a_m", "window_b"),
     example={"image": "image", "target": "tree"},
@@ -123,10 +122,8 @@ def count_objects(
     is_auto = mode == "auto"
     has_heights = is_auto and (chm is not None or _is_heights(image))
     notes: tuple[str, ...] = ()
-    if (
-        backend not in ("offline", RULES) and not has_heights and mode != "crown_chm"
-    ):  # models cannot read heights
-        chosen: Detector = "vlm" if backend == VLM else "learned"
+    if backend == VLM and not has_heights and mode != "crown_chm":  # models cannot read heights
+        chosen: Detector = "vlm"
         notes = () if is_auto else (f"mode={mode!r} is of the offline back-end alone",)
     elif mode == "auto":
         chosen = mode_for(target, has_heights)
@@ -241,14 +238,10 @@ def _find_in_colours(
         image, lambda source: source.sampling.gsd_m
     )
     scale = choose_scale(gsd_m, known)
-    if chosen in ("vlm", "learned"):
-        from agrotools_tools.learned.detection import find_by_text
+    if chosen == "vlm":
         from agrotools_tools.vision_questions import locate_by_model
 
-        if chosen == "vlm":
-            located = locate_by_model(pixels, box, target)
-        else:
-            located = find_by_text(pixels, box, target, weights_of(backend), score_min=score_min)
+        located = locate_by_model(pixels, box, target)
         objects = objects_in_boxes(located.boxes, located.scores)
         notes, flags = (*located.notes, *notes), (*located.flags, *flags)
     elif chosen == "crown_rgb":
@@ -432,7 +425,7 @@ def mode_for(target: str, has_chm: bool) -> Mode:
         if last in known:
             return "crown_chm" if mode == "crown_rgb" and has_chm else mode
     offline = ", ".join(f"{mode} ({what})" for mode, what in DETECTORS.items())
-    why = f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}"
+    why = f"no offline detector finds {target[:60]!r}: that needs a model; offline detectors: {offline}"
     hint = "for round things on a plain background, give the target 'spot'"
     raise ToolError("backend_unavailable", why, argument="target", hint=hint)
 

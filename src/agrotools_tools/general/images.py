@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.calling.contract import tool
-from agrotools.calling.services import LEARNED, NAME_A_MODEL, VLM
+from agrotools.calling.services import NAME_A_MODEL, VLM
 from agrotools.calling.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.core import Artifact, ToolError
-from agrotools.core.texts import install_command
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.overlay import (
@@ -28,17 +25,8 @@ from agrotools.vision.overlay import (
     draw_marks,
 )
 from agrotools.vision.reading import read_image
-from agrotools_tools.learned import FoundObjects, TextAnswer
-from agrotools_tools.learned.weights import weight_files
+from agrotools_tools.vision_questions import FoundObjects, TextAnswer
 
-model_tool = partial(
-    tool,
-    category="general",
-    version="1",
-    backends=("offline", LEARNED, VLM),
-    backend_files=weight_files,
-)
-"""Decorator of general tools that need a large model: one on this machine, or the vision model."""
 COLOURS = (SKY_BLUE, ORANGE, YELLOW, BLUISH_GREEN, VERMILLION, REDDISH_PURPLE)
 _SMALLEST_SIDE = 1000
 """Longest side, in pixels, to which smaller pictures are enlarged so that marks do not cover their objects."""
@@ -63,23 +51,16 @@ def open_image(path: Path, region: Box | None = None, argument: str = "image") -
     return OpenedImage(picture.pixels, box, picture.notes, (*picture.flags, *clipped))
 
 
-def chosen_backend(
-    does: str, *, learned: str | None = None, vlm: bool = True, more: str = ""
-) -> str:
-    """Return the back-end in use; ToolError ``backend_unavailable`` if it is ``offline``, with the choices: ``vlm``,
-    an example of a ``learned`` model, and ``more``. ``does``: task of the tool, as the beginning of a message."""
+def chosen_backend(does: str, choice: str = f"{VLM}: {NAME_A_MODEL}") -> str:
+    """Return the back-end in use; ToolError ``backend_unavailable`` if it is ``offline``, with the one to choose
+    instead. ``does``: task of the tool, as the beginning of a message."""
     backend = backend_in_use() or "offline"
     if backend != "offline":
         return backend
-    ways = [f"{VLM}: {NAME_A_MODEL}"] if vlm else []
-    if learned:
-        ways.append(f"{LEARNED}{learned} ({install_command('learned')})")
-    ways += [more] if more else []
-    why = f"{does} is not done offline by a method of our own"
     raise ToolError(
         "backend_unavailable",
-        why,
-        setup=f"choose its back-end with --backend: {'; or '.join(ways)}",
+        f"{does} is not done offline by a method of our own",
+        setup=f"choose its back-end with --backend: {choice}",
     )
 
 

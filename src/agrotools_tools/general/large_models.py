@@ -14,9 +14,7 @@ from agrotools.calling.result import ResultPart
 from agrotools.calling.services import IMAGES, SERPER, VLM, ServiceRequest, request_service
 from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, ToolError
-from agrotools_tools.general.images import chosen_backend, model_tool, open_image, remarks
-from agrotools_tools.learned.description import describe
-from agrotools_tools.learned.weights import weights_of
+from agrotools_tools.general.images import chosen_backend, open_image, remarks
 from agrotools_tools.vision_questions import compare, describe_part, describe_picture, read_latex
 
 if TYPE_CHECKING:
@@ -28,8 +26,11 @@ class ImageDescription(ToolResult):
     """what the model says of the picture, or its answer to the question"""
 
 
-@model_tool(
-    resolves=lambda call, _: {**call, "question": str(call["question"] or "").strip() or None}
+@tool(
+    category="general",
+    version="1",
+    backends=("offline", VLM),
+    resolves=lambda call, _: {**call, "question": str(call["question"] or "").strip() or None},
 )
 def describe_image(
     image: ImageFile,
@@ -39,18 +40,15 @@ def describe_image(
 ) -> ImageDescription:
     """Describe a picture in a few sentences, or answer a question about it.
 
-    Needs a large model: vlm, or learned with Florence-2, which takes no question.
+    Needs a vision model (vlm).
 
     Raises:
         ToolError: ``backend_unavailable``, and those of a file that cannot be read.
     """
-    backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
+    chosen_backend("describing a picture")
     source = open_image(image)
     question = (question or "").strip() or None
-    if backend == VLM:
-        answer = describe_picture(source.pixels, source.box, question)
-    else:
-        answer = describe(source.pixels, source.box, question, weights_of(backend))
+    answer = describe_picture(source.pixels, source.box, question)
     return ImageDescription(description=answer.text, **remarks(source, answer))
 
 
@@ -151,7 +149,7 @@ class GeneratedImage(ToolResult):
 
 
 def _picture_backend(does: str) -> str:
-    return chosen_backend(does, vlm=False, more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)")
+    return chosen_backend(does, f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)")
 
 
 def _generated(
@@ -280,7 +278,7 @@ def search_web(
         ToolError: ``backend_unavailable`` (it is not chosen, set up or reachable), ``invalid_argument`` (the service
             refuses the query).
     """
-    backend = chosen_backend("searching the web", vlm=False, more="serper (key in SERPER_API_KEY)")
+    backend = chosen_backend("searching the web", "serper (key in SERPER_API_KEY)")
     page = request_service(ServiceRequest(backend, {"query": query, "k": k}))
     hits = tuple(SearchHit(**hit) for hit in page["results"])
     return WebSearch(

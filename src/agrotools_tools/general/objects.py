@@ -9,7 +9,7 @@ from pydantic import Field
 from agrotools.calling.arguments import ReferenceCall
 from agrotools.calling.contract import ImageFile, Region, ToolResult, tool
 from agrotools.calling.result import ResultPart
-from agrotools.calling.services import LEARNED, VLM
+from agrotools.calling.services import VLM
 from agrotools.calling.workspace import save_artifact
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.vision.overlay import Layer, draw_overlay
@@ -19,15 +19,16 @@ from agrotools_tools.general.images import (
     OpenedImage,
     chosen_backend,
     draw_boxes,
-    model_tool,
     open_image,
     remarks,
     whole_box,
 )
-from agrotools_tools.learned import FoundObjects
-from agrotools_tools.learned.detection import find_by_text, masks_in_boxes
-from agrotools_tools.learned.weights import KINDS, find_weights, weights_of
-from agrotools_tools.vision_questions import locate_by_model, name_things, outline_things
+from agrotools_tools.vision_questions import (
+    FoundObjects,
+    locate_by_model,
+    name_things,
+    outline_things,
+)
 
 COCO_NAMES = tuple(
     "person|bicycle|car|motorcycle|airplane|bus|train|truck|boat|traffic light|fire hydrant|stop sign|parking meter|"
@@ -103,7 +104,6 @@ def _whole_boxes(boxes: NDArray[np.float64]) -> list[tuple[int, int, int, int]]:
     return [whole_box(box) for box in boxes.tolist()]
 
 
-EXAMPLE = "IDEA-Research/grounding-dino-tiny"
 ANY_SCORE = 0.05
 """Smallest meaningful score; detectors return hundreds of random boxes below it."""
 
@@ -131,7 +131,7 @@ def _least_score(score_min: float, *, top1: bool) -> float:
     return min(score_min, ANY_SCORE) if top1 else score_min
 
 
-@model_tool(resolves=_resolve)
+@tool(category="general", version="1", backends=("offline", VLM), resolves=_resolve)
 def locate_objects(
     image: ImageFile,
     text: Annotated[
@@ -145,15 +145,14 @@ def locate_objects(
 ) -> LocatedObjects:
     """Find what a text names in a picture and give its boxes.
 
-    Needs a large model: vlm, or learned with GroundingDINO. With top1 the surest thing is given, however
-    unsure, unless nothing is found at all.
+    Needs a vision model (vlm). With top1 the surest thing is given, however unsure, unless nothing is found at all.
 
     Raises:
         ToolError: ``backend_unavailable``, ``region_empty``, and those of a file that cannot be read.
     """
-    backend = chosen_backend("finding what a text names", learned=EXAMPLE)
+    chosen_backend("finding what a text names")
     source = open_image(image, region)
-    found = _locate(backend, source, text, _least_score(score_min, top1=top1))
+    found = _locate(source, text, _least_score(score_min, top1=top1))
     most = 1 if top1 else None
     boxes, scores = _whole_boxes(found.boxes[:most]), found.scores[:most].tolist()
     labels = [f"{score:.2f}" for score in scores]
@@ -166,14 +165,9 @@ def locate_objects(
     )
 
 
-def _locate(backend: str, source: OpenedImage, text: str, score_min: float) -> FoundObjects:
-    """Find the objects named by ``text`` with a back-end, best first, with scores of at least ``score_min``."""
-    if backend == VLM:
-        found = locate_by_model(source.pixels, source.box, text)
-    else:
-        found = find_by_text(
-            source.pixels, source.box, text, weights_of(backend), score_min=score_min
-        )
+def _locate(source: OpenedImage, text: str, score_min: float) -> FoundObjects:
+    """Find the objects named by ``text``, best first, with scores of at least ``score_min``."""
+    found = locate_by_model(source.pixels, source.box, text)
     selected = _best_first(found.scores, score_min)
     return found._replace(boxes=found.boxes[selected], scores=found.scores[selected])
 
@@ -187,7 +181,7 @@ class GivenObjectCount(ToolResult):
     """the picture with what was counted"""
 
 
-@model_tool()
+@tool(category="general", version="1", backends=("offline", VLM))
 def count_given_object(
     image: ImageFile,
     text: Annotated[
@@ -200,15 +194,14 @@ def count_given_object(
 ) -> GivenObjectCount:
     """Count what a text names in a picture of any kind, or in a region of it.
 
-    Needs a large model: vlm, or learned with GroundingDINO. For trees, plants and fruit count_objects works
-    without one.
+    Needs a vision model (vlm). For trees, plants and fruit count_objects works without one.
 
     Raises:
         ToolError: ``backend_unavailable``, ``region_empty``, and those of a file that cannot be read.
     """
-    backend = chosen_backend("counting what a text names", learned=EXAMPLE)
+    chosen_backend("counting what a text names")
     source = open_image(image, region)
-    found = _locate(backend, source, text, score_min)
+    found = _locate(source, text, score_min)
     boxes = _whole_boxes(found.boxes)
     numbers = [str(number) for number in range(1, len(boxes) + 1)]
     return GivenObjectCount(
@@ -238,7 +231,7 @@ class SegmentedObjects(ToolResult):
     """the picture with each of them tinted"""
 
 
-@model_tool()
+@tool(category="general", version="1", backends=("offline", VLM))
 def segment_objects(
     image: ImageFile,
     text: Annotated[
@@ -250,24 +243,16 @@ def segment_objects(
 ) -> SegmentedObjects:
     """Outline what a text names in a picture and count the pixels of each.
 
-    Needs large models: learned with a detector and SAM 2 (learned:DETECTOR+SAM2), or vlm, whose outlines are rough
-    polygons. For plants, crop, weeds and lesions other tools work without one.
+    Needs a vision model (vlm), whose outlines are rough polygons. For plants, crop, weeds and lesions other tools
+    work without one.
 
     Raises:
         ToolError: ``backend_unavailable``, ``limit`` (more things than can be outlined), and those of a file that
             cannot be read.
-
-    Sources: as :mod:`agrotools_tools.learned.detection`.
     """
-    backend = chosen_backend(
-        "outlining what a text names",
-        learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny",
-    )
+    chosen_backend("outlining what a text names")
     source = open_image(image)
-    if backend == VLM:
-        found, masks = _outline_by_vlm(source, text)
-    else:
-        found, masks = _outline_learned(backend, source, text, score_min)
+    found, masks = _outline(source, text)
     selected = [index for index in _best_first(found.scores, score_min) if masks[index].any()]
     if len(selected) > MOST_OBJECTS:
         raise ToolError(
@@ -290,23 +275,7 @@ def segment_objects(
     )
 
 
-def _outline_learned(
-    backend: str, source: OpenedImage, text: str, score_min: float
-) -> tuple[FoundObjects, NDArray[np.bool_]]:
-    models = backend.removeprefix(LEARNED).split("+")
-    if len(models) != 2:
-        why = "outlines need two models: one that finds things by their name and one that outlines what is in a box"
-        setup = f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}"
-        raise ToolError("backend_unavailable", why, setup=setup)
-    finder, outliner = map(find_weights, models)
-    found = find_by_text(source.pixels, source.box, text, finder, score_min=score_min)
-    masks = masks_in_boxes(source.pixels, found.boxes, outliner)
-    return found._replace(
-        notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")
-    ), masks
-
-
-def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
+def _outline(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
     import cv2
 
     outlines, scores, notes, flags = outline_things(source.pixels, source.box, text)

@@ -1,16 +1,16 @@
-"""Recognisers (a shipped net, a pack or a larger model) and candidates of the recognition tools."""
+"""Recognisers (a shipped net, a pack or a vision model) and candidates of the recognition tools."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.calling.result import ResultPart
-from agrotools.calling.services import LEARNED, VLM
+from agrotools.calling.services import VLM
 from agrotools.calling.workspace import save_artifact
 from agrotools.core import ToolError
 from agrotools.core.files import cached_files, sha256_of_file
@@ -18,7 +18,6 @@ from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
-from agrotools_tools.learned.weights import weight_files, weights_of
 from agrotools_tools.recognition import NAMED_FROM, NetName
 from agrotools_tools.recognition.pack_subjects import is_negative, shown_by_labels
 
@@ -31,7 +30,7 @@ PACK = "pack:"
 PESTS = "pests"
 pest_pack_files = partial(cached_files, "packs", PESTS, suffixes=(".json", ".npz"))
 """Function that returns the files of the pack that names pests where no back-end is chosen."""
-BACKENDS = ("offline", PACK, LEARNED, VLM)
+BACKENDS = ("offline", PACK, VLM)
 BY_NET = "named by the net"
 NOT_CALIBRATED = "not_calibrated"
 """Flag of candidates whose scores are withheld."""
@@ -43,19 +42,10 @@ _DISPUTED = 0.5
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``."""
+    """Return the files of a back-end ``pack:NAME``."""
     from agrotools_tools.recognition.packs import pack_files
 
-    return (
-        pack_files(backend.removeprefix(PACK))
-        if backend.startswith(PACK)
-        else weight_files(backend)
-    )
-
-
-def asks_larger_model(backend: str | None) -> TypeGuard[str]:
-    """True if the back-end is an open model or a vision model behind an endpoint instead of a recogniser."""
-    return backend is not None and (backend == VLM or backend.startswith(LEARNED))
+    return pack_files(backend.removeprefix(PACK))
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,33 +285,24 @@ def unknown_names(
     )
 
 
-def choose_by_larger_model(
-    backend: str,
+def choose_by_vision_model(
     looked: ImagePart,
     what: str,
     names: Sequence[str],
     entry_of: Callable[[str], KnowledgeEntry | None],
     top_k: int,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.
+    """Return candidates of a vision model behind an endpoint, with notes and flags.
 
-    The scores of an open model are not calibrated: flag ``not_calibrated``. ``what``: kind of thing to name, as in
-    "disease of bean". ToolError ``low_confidence``: the model names nothing.
+    ``what``: kind of thing to name, as in "disease of bean". ToolError ``low_confidence``: the model names nothing.
     """
-    from agrotools_tools.vision_questions import MOST_NAMES, choose_name
+    from agrotools_tools.vision_questions import choose_name
 
-    pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
-    if backend == VLM:
-        answer = choose_name(pixels, box, what, choice, top_k=top_k)
-    else:
-        from agrotools_tools.learned.description import rank_names
-
-        answer = rank_names(pixels, box, choice, weights_of(backend))
-        answer = answer._replace(flags=(*answer.flags, NOT_CALIBRATED))
+    answer = choose_name(looked.picture.pixels, looked.box, what, names, top_k=top_k)
     candidates = candidates_of(answer.candidates, entry_of, top_k)
     if not candidates:
         hint = "try another region, or another back-end"
-        raise unknown_names(looked, f"back-end {backend}", candidates, "", hint)
+        raise unknown_names(looked, f"back-end {VLM}", candidates, "", hint)
     return candidates, answer.notes, answer.flags
 
 

@@ -1,4 +1,4 @@
-"""Diagnosis of a leaf (disease, pest damage or healthy) by a shipped net, a user's pack or a larger model."""
+"""Diagnosis of a leaf (disease, pest damage or healthy) by a shipped net, a user's pack or a vision model."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, cast
@@ -10,6 +10,7 @@ from pydantic import Field
 from agrotools.calling.arguments import ReferenceCall
 from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.calling.result import ResultPart
+from agrotools.calling.services import VLM
 from agrotools.calling.workspace import backend_in_use, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files
@@ -24,10 +25,9 @@ from agrotools_tools.recognition.candidates import (
     Candidate,
     ImagePart,
     Recogniser,
-    asks_larger_model,
     backend_files,
     best_of,
-    choose_by_larger_model,
+    choose_by_vision_model,
     identifier,
     name_by_recogniser,
     naming_fields,
@@ -127,11 +127,11 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 
 def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | None:
-    """Return what ``best`` may be, each with the label of the recogniser; None for a larger model, which may say any
+    """Return what ``best`` may be, each with the label of the recogniser; None for a vision model, which may say any
     name of the knowledge base."""
     from agrotools.knowledge.kb_names import healthy_label, kb_names
 
-    if asks_larger_model(backend):
+    if backend == VLM:
         return None
     kind = cast(ProblemKind, arguments.get("kind") or "auto")
     crop = cast("str | None", arguments.get("crop"))
@@ -195,11 +195,11 @@ def diagnose_pest_disease(
     if box is not None:
         left, top = looked.box[:2]
         box = (box[0] + left, box[1] + top, box[2] + left, box[3] + top)
-    if asks_larger_model(backend):
+    if backend == VLM:
         entries = names_to_choose(kind, crop, names)
         what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-        candidates, notes, flags = choose_by_larger_model(
-            backend, looked, what, list(entries), entries.get, top_k
+        candidates, notes, flags = choose_by_vision_model(
+            looked, what, list(entries), entries.get, top_k
         )
         notes = (*notes, f"chosen from {len(entries)} names of the knowledge base")
     else:
@@ -484,7 +484,7 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 def names_to_choose(
     kind: ProblemKind, crop: str | None, names: "KbNames"
 ) -> dict[str, KnowledgeEntry | None]:
-    """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
+    """Return the names that a vision model chooses from, each with its entry; a healthy leaf has none. ToolError
     ``backend_unavailable`` if there are none for ``crop``."""
     from agrotools_tools.vision_questions import MOST_NAMES
 

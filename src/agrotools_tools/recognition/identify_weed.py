@@ -1,4 +1,4 @@
-"""Identification of weed species in a picture by a shipped net, a user's pack or a larger model."""
+"""Identification of weed species in a picture by a shipped net, a user's pack or a vision model."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -7,6 +7,7 @@ from pydantic import Field
 
 from agrotools.calling.arguments import ReferenceCall, normalise_set
 from agrotools.calling.contract import Agree, ImageFile, Region, ToolResult, tool
+from agrotools.calling.services import VLM
 from agrotools.calling.workspace import backend_in_use, shown_name
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Kind, KnowledgeEntry, kb_files
@@ -15,10 +16,9 @@ from agrotools_tools.recognition.candidates import (
     Candidate,
     ImagePart,
     Recogniser,
-    asks_larger_model,
     backend_files,
     best_of,
-    choose_by_larger_model,
+    choose_by_vision_model,
     display_name,
     identifier,
     name_by_recogniser,
@@ -76,11 +76,11 @@ def _key(name: str, names: "KbNames") -> str:
 
 
 def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | None:
-    """Return what ``best`` may be, each with the label of the recogniser; None for a larger model, which may say any
+    """Return what ``best`` may be, each with the label of the recogniser; None for a vision model, which may say any
     name."""
     from agrotools.knowledge.kb_names import kb_names
 
-    if asks_larger_model(backend):
+    if backend == VLM:
         return None
     try:
         recogniser = recogniser_for(backend, "weeds", None)
@@ -134,12 +134,10 @@ def identify_weed(
 
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
-    if asks_larger_model(backend):
+    if backend == VLM:
         entries = names_to_choose(candidates, names)
         entry_of, titles = entries.get, list(entries)
-        ranking, notes, flags = choose_by_larger_model(
-            backend, looked, "weed", titles, entry_of, top_k
-        )
+        ranking, notes, flags = choose_by_vision_model(looked, "weed", titles, entry_of, top_k)
     else:
         ranking, entry_of, notes, flags = _by_recogniser(
             backend, image, looked, candidates, names, top_k
@@ -261,7 +259,7 @@ def _allowed(
 def names_to_choose(
     candidates: Sequence[str] | None, names: "KbNames"
 ) -> dict[str, KnowledgeEntry | None]:
-    """Return the names that a larger model chooses from, each with its entry; ToolError ``backend_unavailable`` if
+    """Return the names that a vision model chooses from, each with its entry; ToolError ``backend_unavailable`` if
     there are none."""
     if candidates is not None:
         return {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}

@@ -16,9 +16,6 @@ from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.rasters import Scale
 from agrotools.vision.reading import read_labels
 from agrotools_tools.crop_weed.heads import is_false_colour
-from agrotools_tools.learned import TextAnswer
-from agrotools_tools.learned.description import describe as describe_by_open_model
-from agrotools_tools.learned.weights import weights_of
 from agrotools_tools.regions.measure import (
     RegionPicture,
     band_values,
@@ -36,6 +33,7 @@ from agrotools_tools.regions.measure import (
 from agrotools_tools.regions.result import Attribute, RegionDescription, RegionShape
 from agrotools_tools.vision.colours import lab_of_list
 from agrotools_tools.vision.vegetation import Vegetation, doubt_of_cover, weakness_of_cover
+from agrotools_tools.vision_questions import TextAnswer
 from agrotools_tools.vision_questions import describe as describe_by_vlm
 
 _PLANTS = 1
@@ -79,12 +77,9 @@ def describe(
             size = (picture.size[1], picture.size[0])
             marked = read_mask_pixels(mask, size, image, argument="mask", called="a mask")
             marked = marked[top : top + height, left : left + width]
-        if (backend := backend_in_use()) and backend != "offline":
+        if backend_in_use() == VLM:
             shown = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
-            if backend == VLM:
-                answer = describe_by_vlm(shown, picture.box, question)
-            else:
-                answer = describe_by_open_model(shown, picture.box, question, weights_of(backend))
+            answer = describe_by_vlm(shown, picture.box, question)
         values, notes, flags = _measure_picture(picture, marked, attributes, gsd_m)
     if answer is not None:
         notes += answer.notes

@@ -6,9 +6,8 @@ from pydantic import Field, JsonValue
 
 from agrotools.calling.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.calling.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.calling.services import LEARNED, VLM
+from agrotools.calling.services import VLM
 from agrotools.core import Arguments
-from agrotools_tools.learned.weights import weight_files
 from agrotools_tools.regions.result import Attribute, RegionDescription
 
 ALL: tuple[Attribute, ...] = get_args(Attribute)
@@ -39,8 +38,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     category="segmentation",
     version="5",
     resolves=_resolve,
-    backends=("offline", LEARNED, VLM),
-    backend_files=weight_files,
+    backends=("offline", VLM),
     expert=("question",),
     example={"image": "image"},
 )

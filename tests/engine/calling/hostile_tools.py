@@ -46,14 +46,6 @@ class Number(ToolResult):
     value: float
 
 
-class OnGpu(Number):
-    devices: str
-    """GPUs that the tool may use."""
-    pid: int
-    caller: int
-    """process that started the worker"""
-
-
 class Big(Number):
     figure: Artifact
 
@@ -204,26 +196,11 @@ def weigh(
     return Number(value=len(bytearray(size_mb * 2**20)) / 2**20)
 
 
-@tool(category="general", backends=("offline", "learned:"))
-def use_gpu(
-    value: Annotated[float, Field(description="any number")],
-    wait_s: Seconds = 0.0,
-    kill: Annotated[bool, Field(description="kill the caller")] = False,
-) -> OnGpu:
-    """Give a number back, and say where."""
-    time.sleep(wait_s)
-    if kill:
-        os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(60)
-    devices = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return OnGpu(value=value, devices=devices, pid=os.getpid(), caller=os.getppid())
-
-
 @tool(category="general")
 def read_raster() -> Empty:
     """Import what a plain installation lacks, without saying so in its declaration."""
     raise ModuleNotFoundError("No module named 'rasterio'", name="rasterio")
 
 
-ALL = (environment, look, echo, shout, fail, hang, keep_memory, weigh, use_gpu, read_raster)
+ALL = (environment, look, echo, shout, fail, hang, keep_memory, weigh, read_raster)
 BY_NAME: dict[str, Tool] = {made.name: made for made in ALL}

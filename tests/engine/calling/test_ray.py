@@ -1,9 +1,8 @@
-"""Tool calls on a Ray cluster of this machine that declares GPUs. Needs Ray: ``python tests/environments.py ray``.
+"""Tool calls on a Ray cluster of this machine. Needs Ray: ``python tests/environments.py ray``.
 
 What it shares with the executor of this machine: test_ray_executor.py.
 """
 
-import asyncio
 import json
 import os
 import subprocess
@@ -37,33 +36,24 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[3]
 FIND = hostile_tools.BY_NAME.__getitem__
-LEARNED = {"use_gpu": "learned:net"}
 SUM = ToolCall(tool="calculate", arguments={"expression": "2 + 3"})
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with started_cluster(tmp_path_factory.mktemp("cache"), num_cpus=1, num_gpus=1) as nodes:
+    with started_cluster(tmp_path_factory.mktemp("cache"), num_cpus=1) as nodes:
         yield nodes
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def executor(cluster: Any) -> AsyncIterator[RayToolExecutor]:
-    async with RayToolExecutor(find_tool=FIND, backends=LEARNED) as executor:
+    async with RayToolExecutor(find_tool=FIND) as executor:
         yield executor
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     return Workspace((), tmp_path / "artifacts")
-
-
-async def use(
-    executor: RayToolExecutor, workspace: Workspace, number: int = 0, **given: Any
-) -> dict[str, Any]:
-    outcome = await call(executor, workspace, "use_gpu", value=number, **given)
-    assert value(outcome) == number
-    return dict(outcome.observation.result or {})
 
 
 async def test_a_file_that_a_node_does_not_have_is_sent_once(executor, tmp_path, monkeypatch):
@@ -109,23 +99,20 @@ async def test_neither_a_task_nor_a_tool_has_a_key(executor, workspace, monkeypa
     assert not any(KEY.encode() in each for each in sent)
 
 
-async def test_calls_on_large_files_and_with_large_models_reserve_memory(
-    executor, tmp_path, monkeypatch
-):
+async def test_calls_on_large_files_reserve_memory(executor, tmp_path, monkeypatch):
     given: list[dict[str, Any]] = []
     task = SimpleNamespace(
         options=lambda **options: given.append(options) or SimpleNamespace(remote=None)
     )
     monkeypatch.setattr(executor, "_task", task)
-    monkeypatch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
     monkeypatch.setattr(executor, "memory_mb", 64)
     file = tmp_path / "field.tif"
     file.write_bytes(b"1" * 9)
-    for least, backend in ((9, "offline"), (10, "offline"), (10, "learned:net")):
+    for least in (9, 10):
         monkeypatch.setattr(ray_executor, "_LARGE_FILES", least)
-        async with executor._remote({"backend": backend}, {"field.tif": file}):
+        async with executor._remote({"field.tif": file}):
             pass
-    assert [options.get("memory") for options in given] == [64 * 2**20, None, 64 * 2**20]
+    assert [options.get("memory") for options in given] == [64 * 2**20, None]
 
 
 def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any, tmp_path: Path):
@@ -199,11 +186,7 @@ async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(
             await call(executor, workspace, "echo", value=1)
     assert executor.calls_sent_again == sent + MOST_TRIES - 1
     assert tries.read_text() == "x" * MOST_TRIES
-    with pytest.raises(
-        InfrastructureError, match=f"use_gpu was lost on the Ray cluster {MOST_TRIES} times"
-    ):
-        await call(executor, workspace, "use_gpu", value=1, kill=True)
-    await use(executor, workspace)
+    assert value(await call(executor, workspace, "echo", value=3)) == 3
 
 
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "127.0.0.1:1", "127.0.0.1"])
@@ -213,21 +196,6 @@ async def test_an_address_without_a_cluster_is_refused_at_once(address, monkeypa
     with pytest.raises(InfrastructureError, match=f"there is no Ray cluster at {address} "):
         RayToolExecutor()._connect()
     assert time.monotonic() - started < 30
-
-
-async def test_a_call_has_a_gpu_and_the_next_one_finds_the_model_loaded(
-    executor, workspace, monkeypatch
-):
-    first, second = await use(executor, workspace), await use(executor, workspace, 1)
-    assert first["devices"] == "0"
-    assert second["pid"] == first["pid"]
-    assert value(await call(executor, workspace, "echo", value=3)) == 3, (
-        "an idle actor takes no CPU from other tools"
-    )
-    with monkeypatch.context() as patch:  # the last GPU is lost, and comes again
-        patch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
-        assert (await use(executor, workspace))["devices"] == ""
-    assert (await use(executor, workspace))["devices"] == "0"
 
 
 def test_kills_of_workers_nodes_and_the_command_lose_and_double_nothing():

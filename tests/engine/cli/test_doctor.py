@@ -101,14 +101,14 @@ def test_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         "numpy>=2",
         "no-such-package>=1",
-        'nor-this[x]>=2; extra == "learned"',
+        'nor-this[x]>=2; extra == "heavy"',
         'numpy; extra == "build"',
     ]
     monkeypatch.setattr(metadata, "requires", lambda name: [*lines, 'pytest; extra == "test"'])
     installation = found()["installation"]
     assert installation["missing"] == ["no-such-package"]
     assert installation["extras"] == {
-        "learned": {"installed": False, "missing": ["nor-this"]},
+        "heavy": {"installed": False, "missing": ["nor-this"]},
         "build": {"installed": True, "missing": []},
     }
     assert "missing dependencies: no-such-package" in RUN.invoke(app, ["doctor"]).output

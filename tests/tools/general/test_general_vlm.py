@@ -196,4 +196,3 @@ def test_offline_a_typed_error_says_which_back_ends_there_are(
         tool(**arguments)
     assert caught.value.kind == "backend_unavailable"
     assert "vlm" in str(caught.value.advice)
-    assert "learned:" in str(caught.value.advice)

@@ -16,8 +16,6 @@ T = TypeVar("T")
 
 VLM = "vlm"
 """Back-end that uses a vision model behind an OpenAI-compatible endpoint instead of the tool's own method."""
-LEARNED = "learned:"
-"""Back-end prefix, followed by the name of an open model with weights on this machine."""
 NAME_A_MODEL = (
     "name one: vlm_model and vlm_base_url in the configuration file of eval, or --vlm-model NAME and "
     "--vlm-base-url URL of tools run"

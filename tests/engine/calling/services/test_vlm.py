@@ -25,9 +25,8 @@ from agrotools.models import WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools_tools.counting.tool import count_objects
-from agrotools_tools.learned import FoundObjects
 from agrotools_tools.regions.tool import describe_region
-from agrotools_tools.vision_questions import choose_name, locate_by_model
+from agrotools_tools.vision_questions import FoundObjects, choose_name, locate_by_model
 from support.openai_server import PICTURE, Body, Endpoint, completion, error, serve
 from support.vision_model import Eye
 

@@ -1,4 +1,4 @@
-"""What the tests of large models share."""
+"""What the tests of tool servers share."""
 
 import socket
 

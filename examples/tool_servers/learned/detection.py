@@ -3,43 +3,35 @@
 Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499); outlines, SAM 2 (Ravi et al. 2024, arXiv
 2408.00714).
 
-A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
+A model that cannot be loaded gives a ``ToolError``.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from reading import Box, Pixels, crop
+from weights import LOCAL_ONLY, Weights, model_loader, on_device, torch_library
 
-from agrotools.vision import Box
-from agrotools.vision.reading import crop_pixels
-from agrotools_tools.learned import FLAG, NOT_CALIBRATED, FoundObjects
-from agrotools_tools.learned.weights import (
-    LOCAL_ONLY,
-    Weights,
-    library,
-    model_loader,
-    on_device,
-    wrong_kind,
-)
-
-_LARGE_PX = 2000
 _SAME = 0.7
+"""Smallest IoU of two boxes that are of the same thing."""
+
+
+class FoundObjects(NamedTuple):
+    """Boxes (n, 4) x0, y0, x1, y1 in pixels of the whole picture, and scores (n,) from 0 to 1, best first."""
+
+    boxes: NDArray[np.float64]
+    scores: NDArray[np.float64]
 
 
 def find_by_text(
-    pixels: NDArray[np.uint8], box: Box, text: str, weights: Weights, *, score_min: float
+    pixels: Pixels, box: Box, text: str, weights: Weights, *, score_min: float
 ) -> FoundObjects:
-    """Return the boxes of ``text`` in the part ``box`` of a picture, best first, without those that overlap a better
-    one by an IoU of over 0.7. The part is shrunk to the input of the model, which loses small objects: flag
-    ``large_picture_shrunk``."""
-    torch = library("torch")
-    from PIL import Image
-
-    if weights.kind != "grounding-dino":
-        raise wrong_kind(weights, "find things by their name", "grounding-dino")
-    processor, model = _load_open_vocabulary(weights)
-    image = Image.fromarray(crop_pixels(pixels, box))
+    """Return what ``text`` names in the part ``box`` of a picture, without boxes that overlap a better one by an IoU
+    of over 0.7. The part is shrunk to the input of the model, which loses small objects in large pictures."""
+    torch = torch_library()
+    processor, model = _load_detector(weights)
+    image = crop(pixels, box)
     # The model was trained on lower-case phrases that end in a full stop.
     prompt = f"{' '.join(text.split())}".rstrip(".").lower() + "."
     inputs = processor(images=image, text=prompt, return_tensors="pt").to(model.device)
@@ -57,14 +49,13 @@ def find_by_text(
     scores = detections["scores"].double().cpu().numpy()
     boxes = np.clip(boxes, 0, [image.width, image.height, image.width, image.height])
     selected = _best(boxes, scores)
-    flags = (FLAG, "large_picture_shrunk") if max(image.size) > _LARGE_PX else (FLAG,)
     origin = np.array([*box[:2], *box[:2]], np.float64)
-    return FoundObjects(boxes[selected] + origin, scores[selected], [], _notes(weights), flags)
+    return FoundObjects(boxes[selected] + origin, scores[selected])
 
 
 @model_loader
-def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
-    transformers = library("transformers")
+def _load_detector(weights: Weights) -> tuple[Any, Any]:
+    import transformers
 
     pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(
         weights.folder, local_files_only=True
@@ -95,22 +86,17 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
     return np.asarray(selected, np.intp)
 
 
-def _notes(weights: Weights) -> tuple[str, ...]:
-    return f"found by {weights.name} ({weights.kind})", NOT_CALIBRATED
-
-
 _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and standard deviation of the colours of ImageNet, by which SAM 2 was trained."""
 _AT_ONCE = 64
+"""Boxes that are outlined together: their masks have the size of the picture."""
 
 
 def masks_in_boxes(
-    pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
+    pixels: Pixels, boxes: NDArray[np.float64], weights: Weights
 ) -> NDArray[np.bool_]:
     """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns)."""
-    torch = library("torch")
-
-    if weights.kind != "sam2":
-        raise wrong_kind(weights, "outline things", "sam2")
+    torch = torch_library()
     model = _load_mask_model(weights)
     rows, columns = pixels.shape[:2]
     if not len(boxes):
@@ -137,7 +123,7 @@ def masks_in_boxes(
 
 @model_loader
 def _load_mask_model(weights: Weights) -> Any:
-    transformers = library("transformers")
+    import transformers
 
     model = transformers.Sam2Model.from_pretrained(
         weights.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False

@@ -3,7 +3,7 @@
 Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242); similarity, CLIP (Radford et al. 2021, arXiv
 2103.00020) and BioCLIP, its version trained on the tree of life (Stevens et al. 2024, arXiv 2311.18803).
 
-A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
+A model that cannot be loaded gives a ``ToolError``.
 """
 
 import json
@@ -11,41 +11,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from agrotools.vision import Box
-from agrotools.vision.reading import crop_pixels
-from agrotools_tools.learned import FLAG, RankedNames, TextAnswer
-from agrotools_tools.learned.weights import (
-    LOCAL_ONLY,
-    Weights,
-    library,
-    model_loader,
-    on_device,
-    wrong_kind,
-)
+from reading import Box, Pixels, crop
+from weights import LOCAL_ONLY, Weights, model_loader, on_device, torch_library
 
 _TASK = "<DETAILED_CAPTION>"
 _MAX_CAPTION_TOKENS = 256
 
 
-def describe(
-    pixels: NDArray[np.uint8], box: Box, question: str | None, weights: Weights
-) -> TextAnswer:
-    """Return a caption of the part ``box`` of a picture; decoding is greedy and so reproducible.
-
-    The flag ``question_not_answered`` says that the model takes no question.
-    """
-    torch = library("torch")
-    from PIL import Image
-
-    if weights.kind != "florence2":
-        raise wrong_kind(weights, "write text", "florence2")
+def caption(pixels: Pixels, box: Box, weights: Weights) -> str:
+    """Return a caption of the part ``box`` of a picture; decoding is greedy and so reproducible."""
+    torch = torch_library()
     processor, model = _load_florence(weights)
-    inputs = processor(
-        text=_TASK, images=Image.fromarray(crop_pixels(pixels, box)), return_tensors="pt"
-    )
+    inputs = processor(text=_TASK, images=crop(pixels, box), return_tensors="pt")
     inputs = inputs.to(model.device)
     with torch.inference_mode():
         tokens = model.generate(
@@ -55,16 +32,12 @@ def describe(
             num_beams=1,
             do_sample=False,
         )
-    text = " ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split())
-    note = f"description: said by {weights.name} ({weights.kind}), not measured"
-    return TextAnswer(
-        text, (note,), (FLAG,) if question is None else (FLAG, "question_not_answered")
-    )
+    return " ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split())
 
 
 @model_loader
 def _load_florence(weights: Weights) -> tuple[Any, Any]:
-    transformers = library("transformers")
+    import transformers
 
     processor = transformers.AutoProcessor.from_pretrained(weights.folder, **LOCAL_ONLY)
     model = transformers.Florence2ForConditionalGeneration.from_pretrained(
@@ -83,29 +56,23 @@ _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
 def rank_names(
-    pixels: NDArray[np.uint8], box: Box, names: Sequence[str], weights: Weights
-) -> RankedNames:
-    """Rank ``names`` by their similarity to the part ``box`` of a picture, with shares that sum to 1.
+    pixels: Pixels, box: Box, names: Sequence[str], weights: Weights
+) -> list[tuple[str, float]]:
+    """Rank ``names`` by their similarity to the part ``box`` of a picture, best first, with shares that sum to 1.
 
     The shares are the softmax over the cosines times the learned scale of the model; each name is put into three
     sentences, whose directions are averaged. Even for a picture of something else, one of the names is the likeliest.
     """
-    torch = library("torch")
-    from PIL import Image
-
-    if weights.kind != "open_clip":
-        raise wrong_kind(weights, "compare pictures with names", "open_clip")
+    torch = torch_library()
     model, prepare, _ = _load_similarity_model(weights)
     with torch.inference_mode():
-        pixel_values = prepare(Image.fromarray(crop_pixels(pixels, box)))[None]
+        pixel_values = prepare(crop(pixels, box))[None]
         picture = _unit(model.encode_image(pixel_values.to(model.logit_scale.device)))[0]
         cosines = _directions(tuple(names), weights) @ picture
         shares = torch.softmax(
             float(model.logit_scale.detach().exp()) * cosines.double(), dim=0
         ).tolist()
-    ranked = sorted(zip(names, shares, strict=True), key=lambda one: -one[1])
-    note = f"name: by likeness to the names, {weights.name} ({weights.kind}), not calibrated: no scores are given"
-    return RankedNames(tuple(ranked), (note,), (FLAG,))
+    return sorted(zip(names, shares, strict=True), key=lambda ranked: -ranked[1])
 
 
 @lru_cache(maxsize=4)
@@ -125,7 +92,7 @@ def _unit(vectors: Any) -> Any:
 @model_loader
 def _load_similarity_model(weights: Weights) -> tuple[Any, Any, Any]:
     """Return the model, its preparation of pictures and its tokenizer."""
-    open_clip = library("open_clip")
+    import open_clip
 
     if not any((weights.folder / name).is_file() for name in _OPEN_CLIP_FILES):
         raise FileNotFoundError(f"none of {', '.join(_OPEN_CLIP_FILES)} is there")
