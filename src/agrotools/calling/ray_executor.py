@@ -298,6 +298,7 @@ class RayToolExecutor(ToolExecutor):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await super().__aexit__(*exc)
         self._actors.close()
         self._stored.clear()
         if self._connected:
