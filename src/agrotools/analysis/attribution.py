@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from agrotools.calling import get_tool, tool_specs, tool_versions
 from agrotools.calling.cache import ResultCache
+from agrotools.calling.contract import SERVED
 from agrotools.calling.execution import ToolExecutor, needs_answers
 from agrotools.calling.services import VLM
 from agrotools.calling.workspace import Workspace
@@ -198,12 +199,12 @@ async def _repeated_calls(
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:
-    """True if a tool is installed here and gives the same result again: no model, no service, no recorded result."""
+    """True if a tool is installed here and gives the same result again: no model, service, server or recorded result."""
     try:
         backend = backend or get_tool(tool).backends[0]
     except UsageError:
         return False
-    return not backend.startswith((RECORDED, VLM)) and not needs_answers(backend)
+    return not backend.startswith((RECORDED, VLM, SERVED)) and not needs_answers(backend)
 
 
 def call_runner(

@@ -190,6 +190,10 @@ class ToolExecutor:
         }
         self.vision = vision
         self._served = served
+        if served is None and any(each.startswith(SERVED) for each in self.backends.values()):
+            raise UsageError(
+                "a tool server is a back-end, and none is given", hint="use --binding FILE"
+            )
         self._find_tool = find_tool
         self._pool = WorkerPool(workers, memory_mb, threads)
         self._stack = AsyncExitStack()

@@ -97,7 +97,7 @@ def _bubblewrap(
     hidden: Sequence[Path],
     *,
     has_network: bool,
-    is_writable: bool,
+    works_in_folder: bool,
 ) -> list[str]:
     bwrap = shutil.which("bwrap") or "bwrap"
     argv = [bwrap, "--unshare-user", "--unshare-all", "--new-session", "--die-with-parent"]
@@ -118,8 +118,8 @@ def _bubblewrap(
         with suppress(OSError):
             path.mkdir(parents=True, exist_ok=True)  # one that was made later would not be hidden
         argv += ["--tmpfs", str(path)]
-    argv += ["--bind" if is_writable else "--ro-bind", str(folder), str(folder)]
-    return [*argv, "--chdir", HOME]
+    argv += ["--bind" if works_in_folder else "--ro-bind", str(folder), str(folder)]
+    return [*argv, "--chdir", str(folder) if works_in_folder else HOME]
 
 
 def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list[Path]:
@@ -241,7 +241,7 @@ class Isolation:
         readable: files and folders that they may read, besides the system and their own folder.
         answers: folders with answers, besides those that are found below ``readable``.
         has_network: False to keep sealed processes off the network; for tools, which have no model to call.
-        is_writable: True if sealed processes may also write to their folder.
+        works_in_folder: True if processes start in their folder, and may write to it; for tools, which make files.
     """
 
     sealed: bool
@@ -249,7 +249,7 @@ class Isolation:
     readable: Sequence[Path] = ()
     answers: Sequence[Path] = ()
     has_network: bool = True
-    is_writable: bool = False
+    works_in_folder: bool = False
     _hidden: list[Path] | None = None
     _folders: tempfile.TemporaryDirectory[str] | None = None
 
@@ -287,6 +287,7 @@ class Isolation:
             stdout=pipe,
             stderr=pipe,
             env=environment,
+            cwd=folder if self.works_in_folder else None,
             limit=_LONGEST_LINE,
             start_new_session=True,
         )
@@ -303,7 +304,7 @@ class Isolation:
             folder,
             self._hidden,
             has_network=self.has_network,
-            is_writable=self.is_writable,
+            works_in_folder=self.works_in_folder,
         )
         return [*isolated, "--", *command], environment
 

@@ -57,7 +57,7 @@ class SampleFolder:
         path = self._path_of(value)
         if path is None:
             return value
-        if _takes_bytes(schema) and path.is_file():
+        if takes_bytes(schema) and path.is_file():
             return base64.b64encode(path.read_bytes()).decode()
         return str(path)
 
@@ -105,7 +105,7 @@ def _sidecar(file: SampleFile) -> bytes:
     return orjson.dumps(about) if about.keys() != {"kind"} else b""
 
 
-def _takes_bytes(schema: Mapping[str, Any]) -> bool:
+def takes_bytes(schema: Mapping[str, Any]) -> bool:
     """True if an argument takes the content of a file, in one of the forms of its schema."""
     others = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     return any(

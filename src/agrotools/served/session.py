@@ -267,8 +267,16 @@ class ServerSession:
         if self._fault:
             asked.close()
             raise self._broken()
+        # The SDK cancels who waits for an HTTP server that has gone, which must not look like the end of the run.
+        asking = asyncio.ensure_future(asked)
         try:
-            return await asked
+            await asyncio.wait({asking})
+            if asking.cancelled():
+                self._fault = self._fault or "cannot be reached"
+                raise self._broken()
+            return asking.result()
+        except InfrastructureError:
+            raise
         except MCPError as error:
             if error.code == REQUEST_TIMEOUT:
                 self._fault = f"did not answer within {self.timeout_s:g} s"
@@ -286,6 +294,8 @@ class ServerSession:
         except Exception as error:  # of the HTTP client
             self._fault = f"cannot be reached: {_reason(error)}"
             raise self._broken() from error
+        finally:
+            asking.cancel()
 
     def _broken(self) -> InfrastructureError:
         return InfrastructureError(f"{self._label} {self._fault}{self._last_words()}")

@@ -137,7 +137,7 @@ async def list_server(address: ServerAddress, answers: Sequence[Path] = ()) -> L
     is_sealed = address.kind == "stdio" and is_available()
     readable = address.readable() if is_sealed else []
     isolation = Isolation(
-        is_sealed, readable=readable, answers=answers, has_network=False, is_writable=True
+        is_sealed, readable=readable, answers=answers, has_network=False, works_in_folder=True
     )
     session = ServerSession(address, isolation, isolation.add_folder())
     try:
@@ -206,7 +206,7 @@ def _own_tools(servers: Sequence[ListedServer], taken: Collection[str]) -> dict[
     for server in servers:
         for tool in server.listing.tools:
             name = f"{server.name}_{tool.name}" if tool.name in used else tool.name
-            if not _CALLABLE_NAME.fullmatch(name) or name in own or name in taken:
+            if not is_callable_name(name) or name in own or name in taken:
                 raise UsageError(
                     f"the tool server {server.name} has a tool {name!r}, a name that models cannot call",
                     hint="names have letters, digits, _ and -, at most 64, and each is there once",
@@ -229,6 +229,11 @@ def _own_tools(servers: Sequence[ListedServer], taken: Collection[str]) -> dict[
             )
             own[name] = OwnTool(server, tool.name, spec)
     return own
+
+
+def is_callable_name(name: str) -> bool:
+    """True if all endpoints take ``name`` as that of a tool."""
+    return _CALLABLE_NAME.fullmatch(name) is not None
 
 
 def _agreement(schema: Mapping[str, Any]) -> AgreementKind:
@@ -368,7 +373,9 @@ async def _call_in_turn(
     folder: SampleFolder,
 ) -> tuple[ServedReply, dict[str, JsonValue]]:
     """Make the calls of a binding, and return the last reply, with the files of all, and our result."""
-    values: dict[str, Any] = {**arguments, "files": str(folder.path)}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    values: dict[str, Any] = {**_known(arguments, folder.workspace), **given}
+    values["files"] = str(folder.path)
     kept: dict[str, Any] = {}
     files: list[Any] = []
     reply = ServedReply({})
@@ -381,6 +388,15 @@ async def _call_in_turn(
         values |= kept
         files += reply.files
     return reply._replace(files=tuple(files)), our_result(bound, {**kept, **reply.result})
+
+
+def _known(arguments: Arguments, workspace: Workspace) -> Arguments:
+    """Return arguments that follow from what is known about the files of a call, as our own tools complete them."""
+    known: dict[str, JsonValue] = {}
+    for value in arguments.values():
+        file = workspace.info(value) if isinstance(value, str) else None
+        known |= file.known_arguments if file is not None else {}
+    return known
 
 
 def _kept_values(call: BoundCall, reply: ServedReply) -> dict[str, Any]:
