@@ -199,7 +199,7 @@ async def _repeated_calls(
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:
-    """True if a tool is installed here and gives the same result again: no model, service, server or recorded result."""
+    """True if a tool is installed here and gives the same result again: no model, service, server or record."""
     try:
         backend = backend or get_tool(tool).backends[0]
     except UsageError:

@@ -148,7 +148,10 @@ def check_against(
 
 def _refuse(file: Path, faults: Sequence[str]) -> None:
     if faults:
-        raise UsageError(f"binding {file}: {'; '.join(faults)}", hint="see docs/tool_servers.md")
+        raise UsageError(
+            f"binding {file}: {'; '.join(faults)}",
+            hint="agrotools docs tool_servers explains bindings",
+        )
 
 
 def _words(error: Exception) -> str:

@@ -145,6 +145,7 @@ async def list_server(address: ServerAddress, answers: Sequence[Path] = ()) -> L
         listing = await session.listing()
     finally:
         await session.close()
+        isolation.close()
     name = address.name or re.sub(r"[^A-Za-z0-9_-]+", "_", listing.name)[:32]
     return ListedServer(address, name, listing, isolation)
 

@@ -307,7 +307,6 @@ def _check_schemas(server: str, propose: Path | None, *, as_json: bool) -> None:
     from agrotools.served.tools import list_server
 
     listed = asyncio.run(list_server(read_address(server)))
-    listed.isolation.close()
     listing = listed.listing
     if propose is not None:
         ours = {name: get_tool(name).spec.parameters for name in tool_names()}
