@@ -33,6 +33,12 @@ def measure(session_id: str) -> dict:
 
 
 @server.tool()
+def cover(image_path: str) -> dict[str, float]:
+    """Half of every picture is plants."""
+    return {"cover": 0.5 if image_path else 0.0}
+
+
+@server.tool()
 def picture() -> Image:
     """Return a picture."""
     return Image(data=b"\x89PNG\r\n\x1a\n", format="png")

@@ -80,12 +80,13 @@ def open_run(
     known = [name for name in manifest.toolset if _is_repeatable(name, manifest.backends.get(name))]
     versions = tool_versions(tool_specs(known))
     changed = [name for name in known if versions[name] != manifest.toolset[name]]
-    notes = (
-        (f"tools that changed since the run give other results: {', '.join(changed)}",)
-        if changed
-        else ()
-    )
-    return AttributedRun(run, manifest, benchmark, notes)
+    notes: list[str] = []
+    if changed:
+        notes.append(f"tools that changed since the run give other results: {', '.join(changed)}")
+    if manifest.tool_servers:
+        names = ", ".join(use.name for use in manifest.tool_servers)
+        notes.append(f"no call of a tool server is made again: {names}")
+    return AttributedRun(run, manifest, benchmark, tuple(notes))
 
 
 class _NeedsResult(Exception):

@@ -86,7 +86,7 @@ class ToolCheck(FrozenModel):
     reasons: dict[str, int]
     """Number of refusals by their text, the most frequent ones."""
     seconds: float | None
-    """Median of the seconds of a call; the first one of a question also starts the server."""
+    """Median of the seconds of a call that was answered, without the start of the server."""
     fields: tuple[FieldAgreement, ...]
     not_given: dict[str, int]
     """Fields that a question reads and no result had, with the number of these questions: they are lost."""
@@ -261,13 +261,14 @@ def _tool_check(tool: str, calls: Sequence[_Answered], strangers: tuple[int, int
             words = shortened(" ".join(call.refusal.split()), 120)
             reasons[words] = reasons.get(words, 0) + 1
     frequent = sorted(reasons.items(), key=lambda reason: -reason[1])[:_MOST_REASONS]
+    answered = [call.seconds for call in calls if call.result is not None]
     compared = [call for call in calls if call.arguments == _literal(call.step)]
     return ToolCheck(
         tool=tool,
         calls=len(calls),
         refused=sum(bool(call.refusal) for call in calls),
         reasons=dict(frequent),
-        seconds=median(call.seconds for call in calls) if calls else None,
+        seconds=median(answered) if answered else None,
         fields=_agreements(compared),
         not_given=_fields_not_given(calls),
         left_out=len(calls) - len(compared),
@@ -483,8 +484,8 @@ def _calls_table(check: ServedCheck) -> ReportTable:
         for reason, number in tool.reasons.items():
             table.notes.append(f"{tool.tool} refused {number}: {reason}")
     table.notes.append(
-        "Seconds: median of a call. Other pictures: those of questions that need other tools; a tool that answers "
-        "all of them never says that a picture is not for it."
+        "Seconds: median of an answered call. Other pictures: those of questions that need other tools; a tool that "
+        "answers all of them never says that a picture is not for it."
     )
     return table
 

@@ -277,8 +277,8 @@ class ServedCalls:
             InfrastructureError: the server is broken.
         """
         own = self._toolset.own[tool]
-        started = time.perf_counter()
         session, folder = await self._session(own.server, workspace)
+        started = time.perf_counter()  # the start of a server is no work of the tool
         reply = await _call(own.server, own.served, arguments, session, folder)
         return ToolOutcome(
             _observation(reply, reply.result, workspace), time.perf_counter() - started
@@ -296,8 +296,8 @@ class ServedCalls:
         server, bound = self._toolset.bound[tool.name]
         if unfit := bound.unfit(arguments):
             raise unfit
-        started = time.perf_counter()
         session, folder = await self._session(server, workspace)
+        started = time.perf_counter()  # the start of a server is no work of the tool
         if bound.is_whole:
             # What is not given is the same on both sides: ours are read as null, theirs have a default.
             given = {name: value for name, value in arguments.items() if value is not None}

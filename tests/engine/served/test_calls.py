@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ import support
 from agrotools.calling.contract import SERVED
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.workspace import Workspace
-from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
+from agrotools.core import InfrastructureError, Observation, SampleFile, ToolCall, UsageError
 from agrotools.sandbox.agents import is_available
 from agrotools.served.tools import ServedCalls, ServedToolset, served_toolset
 from support.bound_tools import find_tool
@@ -52,7 +53,7 @@ async def opened(toolset: ServedToolset, timeout_s: float = 60.0) -> AsyncGenera
         yield executor
 
 
-async def called(executor: ToolExecutor, at: Workspace, tool: str, **arguments: object):
+async def called(executor: ToolExecutor, at: Workspace, tool: str, **arguments: Any) -> Observation:
     call = ToolCall(tool=tool, arguments=arguments)
     return (await executor.run(call, at, [tool])).observation
 
