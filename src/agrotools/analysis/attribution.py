@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from agrotools.calling import get_tool, tool_specs, tool_versions
 from agrotools.calling.cache import ResultCache
+from agrotools.calling.contract import SERVED
 from agrotools.calling.execution import ToolExecutor, needs_answers
 from agrotools.calling.services import VLM
 from agrotools.calling.workspace import Workspace
@@ -78,12 +79,13 @@ def open_run(
     known = [name for name in manifest.toolset if _is_repeatable(name, manifest.backends.get(name))]
     versions = tool_versions(tool_specs(known))
     changed = [name for name in known if versions[name] != manifest.toolset[name]]
-    notes = (
-        (f"tools that changed since the run give other results: {', '.join(changed)}",)
-        if changed
-        else ()
-    )
-    return AttributedRun(run, manifest, benchmark, notes)
+    notes: list[str] = []
+    if changed:
+        notes.append(f"tools that changed since the run give other results: {', '.join(changed)}")
+    if manifest.tool_servers:
+        names = ", ".join(use.name for use in manifest.tool_servers)
+        notes.append(f"no call of a tool server is made again: {names}")
+    return AttributedRun(run, manifest, benchmark, tuple(notes))
 
 
 class _NeedsResult(Exception):
@@ -197,14 +199,15 @@ async def _repeated_calls(
 
 
 def _is_repeatable(tool: str, backend: str | None) -> bool:
-    """True if a tool is installed here with the back-end and gives the same result again: no model, no service, no
-    recorded result."""
+    """True if a tool is installed here with the back-end and gives the same result again: no model, service, server
+    or record."""
     try:
         installed = get_tool(tool)
     except UsageError:
         return False
     backend = backend or installed.backends[0]
-    return installed.has_backend(backend) and backend != VLM and not needs_answers(backend)
+    is_ours = installed.has_backend(backend) and not backend.startswith((VLM, SERVED))
+    return is_ours and not needs_answers(backend)
 
 
 def call_runner(

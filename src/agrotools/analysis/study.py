@@ -17,13 +17,14 @@ from typing import Any, NamedTuple, TextIO, cast
 
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
+from agrotools.core.files import read_toml
 from agrotools.core.lazy import np
 from agrotools.core.texts import count_text
 from agrotools.loading import Benchmark
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run
 from agrotools.runner.config import OPTIONS, EvalConfig
-from agrotools.runner.config_file import check_keys, read_config, read_toml
+from agrotools.runner.config_file import check_keys, read_config
 from agrotools.runner.estimate import CostEstimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import WorkItems, remaining

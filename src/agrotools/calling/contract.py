@@ -92,6 +92,10 @@ DataFiles = Callable[[], Iterable[Path]] | Sequence[str | Callable[[], Iterable[
 """Data files of a tool: names of files in the folder ``data`` of its package, and functions that find other files."""
 
 
+SERVED = "served:"
+"""Back-end that every tool has: its calls are made with a tool server, by the binding in the file that is its value."""
+
+
 class ToolDeclarationError(TypeError):
     """Error in the declaration of a tool, raised when its module is imported."""
 
@@ -264,6 +268,8 @@ class Tool(Generic[P, R]):
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
         """Return files outside the call that ``backend`` (None: the default) reads; ToolError if it is unusable."""
+        if backend is not None and backend.startswith(SERVED):
+            return (Path(backend.removeprefix(SERVED)),)
         if backend is None or ":" not in backend or self.backend_files is None:
             return self.data_files
         return (*self.data_files, *self.backend_files(backend))
@@ -272,7 +278,9 @@ class Tool(Generic[P, R]):
         """True if ``name`` is a back-end of this tool, including a value if the back-end takes one."""
         kind, colon, value = name.partition(":")
         return (
-            f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
+            f"{kind}:" in (*self.backends, SERVED) and bool(value.strip())
+            if colon
+            else name in self.backends
         )
 
     def validate(self, arguments: Arguments) -> Arguments:

@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from weakref import WeakValueDictionary
 
 from agrotools.calling import get_tool
 from agrotools.calling.arguments import OPTIONAL_HINT
 from agrotools.calling.cache import ResultCache
-from agrotools.calling.contract import Tool
+from agrotools.calling.contract import SERVED, Tool
 from agrotools.calling.example_calls import example_hint
 from agrotools.calling.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
 from agrotools.calling.services import (
@@ -77,6 +77,35 @@ class _CheckedCall(NamedTuple):
         )
 
 
+class ServedTools(Protocol):
+    """What an executor needs of the tool servers of a run (:mod:`agrotools.served.tools`).
+
+    Errors of both calls: ToolError, which the caller observes, and InfrastructureError.
+    """
+
+    def offers(self, tool: str) -> bool:
+        """True if ``tool`` is one of a server that samples offer beside ours."""
+        ...
+
+    async def call_own(self, tool: str, arguments: Arguments, workspace: Workspace) -> ToolOutcome:
+        """Return the outcome of a call of such a tool."""
+        ...
+
+    async def call_bound(
+        self, tool: Tool[..., Any], arguments: Arguments, workspace: Workspace
+    ) -> ToolOutcome:
+        """Return the outcome of a call of one of our tools that is bound to a server."""
+        ...
+
+    async def end_sample(self, workspace: Workspace) -> None:
+        """End the sessions of a sample."""
+        ...
+
+    async def close(self) -> None:
+        """End all sessions."""
+        ...
+
+
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
     """Refuse a back-end that ``tool`` does not have, or whose value is not usable; UsageError lists those it has."""
     if backend.startswith(_SERVED_BY_EXAMPLE):
@@ -132,6 +161,7 @@ class ToolExecutor:
         threads: threads that numeric libraries may use in a worker. Results do not depend on it, see
             ``agrotools benchmarks check``.
         find_tool: function from a name to the tool; the registry by default.
+        served: tool servers, whose tools may be called beside ours or in their place; closed with the executor.
 
     Raises:
         UsageError: a tool or back-end in ``backends`` does not exist, or the value of a back-end is not usable.
@@ -147,6 +177,7 @@ class ToolExecutor:
         find_tool: Callable[[str], Tool[..., Any]] = get_tool,
         vision: "VisionEndpoint | None" = None,
         threads: int = 1,
+        served: ServedTools | None = None,
     ) -> None:
         self.timeout_s, self.memory_mb, self.threads = timeout_s, memory_mb, threads
         self.calls_sent_again = 0
@@ -156,6 +187,11 @@ class ToolExecutor:
             name: _with_whole_path(backend) for name, backend in (backends or {}).items()
         }
         self.vision = vision
+        self._served = served
+        if served is None and any(each.startswith(SERVED) for each in self.backends.values()):
+            raise UsageError(
+                "a tool server is a back-end, and none is given", hint="use --binding FILE"
+            )
         self._find_tool = find_tool
         self._pool = WorkerPool(workers, memory_mb, threads)
         self._stack = AsyncExitStack()
@@ -167,7 +203,14 @@ class ToolExecutor:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        if self._served is not None:
+            await self._served.close()
         await self._stack.aclose()
+
+    async def end_sample(self, workspace: Workspace) -> None:
+        """End what only the calls of one sample use: its sessions with tool servers."""
+        if self._served is not None:
+            await self._served.end_sample(workspace)
 
     @property
     def calls_of_workers(self) -> int:
@@ -203,9 +246,10 @@ class ToolExecutor:
         hostile file, time-out, memory, crash. UsageError: a tool of the toolset cannot be loaded, or needs a library
         that is not installed; InfrastructureError: no worker can be started, or artifacts cannot be written.
         """
-        outcome = await self._outcome(call, workspace, toolset)
+        served = await self._served_outcome(call, workspace, toolset)
+        outcome = served or await self._outcome(call, workspace, toolset)
         error = outcome.observation.error
-        if error is None or call.tool not in toolset:
+        if error is None or call.tool not in toolset or served:
             return outcome
         tool = self._find_tool(call.tool)
         hints = [error.hint]
@@ -219,6 +263,23 @@ class ToolExecutor:
         return replace(
             outcome, observation=Observation(error=error.model_copy(update={"hint": hint}))
         )
+
+    async def _served_outcome(
+        self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]
+    ) -> ToolOutcome | None:
+        """Return the outcome of a call that a tool server answers; None for any other call. None is ever cached."""
+        if self._served is None or call.tool not in toolset:
+            return None
+        started = time.perf_counter()
+        try:
+            if self._served.offers(call.tool):
+                return await self._served.call_own(call.tool, call.arguments, workspace)
+            if not self.backends.get(call.tool, "").startswith(SERVED):
+                return None
+            checked = self._checked(call, workspace, toolset)
+            return await self._served.call_bound(checked.tool, checked.arguments, workspace)
+        except ToolError as error:
+            return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
 
     async def _outcome(
         self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]

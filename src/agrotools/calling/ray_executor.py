@@ -190,6 +190,7 @@ class RayToolExecutor(ToolExecutor):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await super().__aexit__(*exc)
         self._stored.clear()
         if self._connected:
             self._connected = False

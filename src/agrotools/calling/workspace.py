@@ -64,7 +64,7 @@ def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str |
 
 SUFFIX = ".meta.json"
 _LARGEST_BYTES = 2**16
-_KEYS = (
+SIDECAR_KEYS = (
     "gsd_m",
     "bands",
     "crs",
@@ -91,7 +91,7 @@ def sidecars(path: Path) -> tuple[Path, Path]:
 
 
 def _parsed(sidecar: Path, name: str) -> SampleFile:
-    hint = f"it is a JSON object with any of: {', '.join(_KEYS)}"
+    hint = f"it is a JSON object with any of: {', '.join(SIDECAR_KEYS)}"
     try:
         if sidecar.stat().st_size > _LARGEST_BYTES:
             raise ToolError(
@@ -104,7 +104,7 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
         ) from error
     if not isinstance(said, dict):
         raise ToolError("unreadable_file", f"{sidecar.name} is not a JSON object", hint=hint)
-    unknown = sorted(str(key) for key in said if key not in _KEYS)
+    unknown = sorted(str(key) for key in said if key not in SIDECAR_KEYS)
     if unknown:
         raise ToolError(
             "unreadable_file",

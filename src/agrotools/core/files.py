@@ -64,6 +64,27 @@ def read_text(path: Path) -> str:
     )
 
 
+def read_toml(
+    file: Path, what: str = "configuration file", *, hint: str = "check the path of --config"
+) -> dict[str, Any]:
+    """Read a TOML file (``what`` it holds) that the user gives; UsageError if it does not exist or is none."""
+    try:
+        if file.exists() and not (
+            file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")
+        ):  # bash's <(...)
+            raise UsageError(
+                f"the {what} {file} is a pipe or a device: it may never end",
+                hint="give a regular file",
+            )
+        return tomllib.loads(read_text(file))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {what} {file}", hint=hint) from error
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(
+            f"cannot read the {what} {file}: {error}", hint="it must be a TOML file"
+        ) from error
+
+
 def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _frozen(item) for name, item in cast("dict[str, Any]", value).items()}

@@ -164,10 +164,13 @@ class ToolSpec(FrozenModel):
 
 
 class DeclaredTool(ToolSpec):
-    """Tool that the files of a benchmark declare; the tool ``runs`` runs its calls, with ``renamed`` arguments."""
+    """Tool without a function here: one that the files of a benchmark declare, whose calls the tool ``runs`` runs with
+    ``renamed`` arguments, or one of a tool server."""
 
     runs: str = ""
     renamed: dict[str, str] = {}
+    server: Annotated[str, Field(exclude_if=lambda server: not server)] = ""
+    """Name of the tool server that runs its calls; empty if the files of a benchmark declare the tool."""
 
 
 def _offered(schema: dict[str, Any], open_maps: bool) -> dict[str, Any]:

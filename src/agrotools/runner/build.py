@@ -18,9 +18,10 @@ from agrotools.agents.images import PICTURE_CAPTION, PREVIEWED_KINDS
 from agrotools.agents.llm import place_of_pictures, prompt_hash
 from agrotools.agents.modes import Policy
 from agrotools.calling import get_tool, tool_specs, tool_versions
+from agrotools.calling.contract import SERVED
 from agrotools.calling.execution import ToolExecutor, check_backends
 from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
-from agrotools.core.files import sha256_of_json
+from agrotools.core.files import cache_dir, sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
 from agrotools.formats.table_use import stored_warnings
@@ -34,7 +35,14 @@ from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import OPTIONS, BenchmarkConfig, EvalConfig
 from agrotools.runner.early_checks import EndpointCheck
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.plan import RECORDED, WorkItems, tool_data, with_offered_tools, work_items
+from agrotools.runner.plan import (
+    RECORDED,
+    WorkItems,
+    tool_data,
+    with_offered_tools,
+    with_served_tools,
+    work_items,
+)
 from agrotools.runner.policies import (
     AgentFunction,
     AgentOptions,
@@ -53,6 +61,7 @@ from agrotools.runner.run_settings import (
     tool_model,
 )
 from agrotools.scoring.metrics import SCORING_VERSION
+from agrotools.served.tools import NO_SERVERS, ServedToolset
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer
@@ -71,6 +80,8 @@ class RunPlan(NamedTuple):
     folder: Path
     server: "LocalServer | None" = None
     """Servers that run during the evaluation."""
+    served: ServedToolset = NO_SERVERS
+    """Tool servers whose tools samples offer, or that run tools of ours."""
 
 
 def load_for_run(
@@ -122,6 +133,7 @@ def plan_run(
         raise UsageError(
             f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples"
         )
+    config, served = _with_tool_servers(config, benchmark)
     takes_no_protocol = is_agent(config.model.name) or not isinstance(model, Model | None)
     if takes_no_protocol and config.agent.tool_images:
         raise UsageError(
@@ -134,6 +146,7 @@ def plan_run(
     settings = resolve_settings(config, benchmark)
     _check_faults(config)
     benchmark = with_offered_tools(benchmark, config.tools.offered, settings.protocol)
+    benchmark = with_served_tools(benchmark, [own.spec for own in served.own.values()])
     endpoint = config.endpoint
     source = policy_source(
         endpoint,
@@ -158,6 +171,7 @@ def plan_run(
     manifest = describe_run(
         config, settings, benchmark, source, items, vision_model, endpoint.server
     )
+    manifest = manifest.model_copy(update={"tool_servers": served.uses})
     if config.benchmark.shard:
         from agrotools.runner.shards import shard_run
 
@@ -173,7 +187,40 @@ def plan_run(
         manifest=manifest,
         folder=folder,
         server=endpoint.server,
+        served=served,
     )
+
+
+def _with_tool_servers(
+    config: EvalConfig, benchmark: Benchmark
+) -> tuple[EvalConfig, ServedToolset]:
+    """Start the tool servers that ``config`` names, and return them with the configuration: tools that a binding makes
+    have it as their back-end.
+
+    Raises:
+        UsageError: a server or a binding cannot be used, or a tool has a binding and another back-end.
+        InfrastructureError: a server does not start.
+    """
+    tools = config.tools
+    if not tools.servers and not tools.bindings:
+        return config, NO_SERVERS
+    from agrotools.served.tools import open_toolset
+
+    served = open_toolset(
+        tools.servers,
+        tools.bindings,
+        get_tool,
+        taken=benchmark.toolset,
+        answers=[benchmark.root, cache_dir()],
+    )
+    bound = {
+        name: f"{SERVED}{binding.path}" for binding in served.bindings for name in binding.tools
+    }
+    if twice := sorted(bound.keys() & tools.backends.keys()):
+        raise UsageError(
+            f"{twice[0]} has a binding and a back-end", hint="omit --binding or --backend"
+        )
+    return config.with_options(backends={**tools.backends, **bound}), served
 
 
 def _check_faults(config: EvalConfig) -> None:

@@ -144,6 +144,10 @@ class ToolConfig(_Config):
     offered: Annotated[str, AfterValidator(checked_selection), Field(alias="tools")] = "all"
     """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}
+    servers: Annotated[tuple[str, ...], Field(alias="tool_servers")] = ()
+    """Addresses of tool servers, whose tools each sample offers, too (:mod:`agrotools.served.address`)."""
+    bindings: tuple[str, ...] = ()
+    """Files that make tools of ours of calls of a tool server (:mod:`agrotools.served.binding`)."""
     faults: str = ""
     """Chances of faults in tool calls, e.g. ``error=.2,noise=.1``; empty or ``none`` for none."""
     workers: Annotated[int, Field(ge=1, le=256, alias="tool_workers")] = 2

@@ -1,6 +1,5 @@
 """Options of an evaluation as a user gives them: a TOML file, options of the command, or both."""
 
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from agrotools.core import UsageError, plain_message
-from agrotools.core.files import read_text
+from agrotools.core.files import read_toml
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
@@ -223,24 +222,3 @@ def check_keys(
                 else f"unknown option {key!r}"
             )
             raise UsageError(fault, hint=suggestion(key, known))
-
-
-def read_toml(
-    file: Path, what: str = "configuration file", *, hint: str = "check the path of --config"
-) -> dict[str, Any]:
-    """Read a TOML file (``what`` it holds) that the user gives; UsageError if it does not exist or is none."""
-    try:
-        if file.exists() and not (
-            file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")
-        ):  # bash's <(...)
-            raise UsageError(
-                f"the {what} {file} is a pipe or a device: it may never end",
-                hint="give a regular file",
-            )
-        return tomllib.loads(read_text(file))
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no {what} {file}", hint=hint) from error
-    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(
-            f"cannot read the {what} {file}: {error}", hint="it must be a TOML file"
-        ) from error

@@ -47,6 +47,7 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_settings import RunSettings
 from agrotools.runner.store import AGENT_LOG, RunStore
+from agrotools.served.tools import ServedCalls
 
 if TYPE_CHECKING:
     from agrotools.calling.services.vision_endpoint import VisionEndpoint
@@ -212,6 +213,7 @@ def _notes(plan: RunPlan, store: RunStore, *, n_finished: int) -> list[str]:
         notes.append("finished samples are kept: give a new version of the server another --out")
     if plan.settings.note:
         notes.append(plan.settings.note)
+    notes += plan.served.notes
     notes += [f"warning: {line}" for line in plan.manifest.benchmark_warnings]
     notes += benchmark_notes(plan.benchmark)
     notes += _probe_notes(source, plan.settings, plan.folder)
@@ -284,6 +286,7 @@ async def _run_samples(execution: _Execution) -> None:
             cache=ResultCache(cache_dir("tool-results")),
             backends=plan.settings.executed_backends,
             vision=vision,
+            served=ServedCalls(plan.served) if plan.served.servers else None,
         ) as executor:
             if source.stats is not None and execution.runs_tools:
                 recorded = plan.settings.recorded

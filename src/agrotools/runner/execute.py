@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -251,11 +251,12 @@ async def _run_sample_end_to_end(
     policy: Policy, item: WorkItem, sample: Sample, view: SampleView, context: RunContext
 ) -> _Outcome:
     """Run a policy end to end in a workspace of its own, which ends with it."""
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
         if is_external(policy):
             policy.artifacts = workspace.artifacts
         RESULT_FILES.set(workspace.artifacts)
+        stack.push_async_callback(context.executor.end_sample, workspace)
         call_tool = _tool_caller(sample, workspace, context, stack)
         faulty: FaultyTools | None = None
         if context.faults is not None:
@@ -361,7 +362,7 @@ def with_history(item: WorkItem, source: PolicySource) -> Sample:
 
 
 def _tool_caller(
-    sample: Sample, workspace: Workspace, context: RunContext, stack: ExitStack
+    sample: Sample, workspace: Workspace, context: RunContext, stack: AsyncExitStack
 ) -> CallTool:
     """Return what answers the calls of a sample: the truth, its recorded results, or tools that are run."""
     if context.source.truth_tools:
@@ -412,7 +413,7 @@ def _executed_call(sample: Sample, call: ToolCall) -> tuple[ToolCall, tuple[str,
         ToolError: the schema of the declared tool refuses the call.
     """
     declared = next((tool for tool in sample.declared if tool.name == call.tool), None)
-    if declared is None:
+    if declared is None or declared.server:
         return call, sample.toolset
     from agrotools.calling.declared import installed_call
 

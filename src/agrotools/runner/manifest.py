@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, ToolImages
 from agrotools.core.files import sha256_of_json
 from agrotools.formats.tool_check import ToolCheck
+from agrotools.served.use import ServerUse
 
 
 class Shard(FrozenModel):
@@ -111,6 +112,8 @@ class Manifest(FrozenModel):
     """Tools that each sample offers (``--tools``): ``all``, ``needed`` or ``+N``."""
     backends: dict[str, str] = {}
     """Back-end by tool, if not the default; ``vlm:NAME`` for a back-end that uses the model NAME."""
+    tool_servers: Annotated[tuple[ServerUse, ...], Field(exclude_if=lambda uses: not uses)] = ()
+    """Tool servers of the run; ``tool_data`` has the hashes of the bindings that run tools of ours on them."""
     vlm_base_url: str | None = None
     """Address of the vision model that tools use."""
     prompt_hash: str
@@ -151,7 +154,8 @@ def parse_manifest(path: Path) -> Manifest:
 
 IDENTITY = (
     *"scoring benchmark benchmark_hash degrade faults model model_hash server protocol".split(),
-    *"images tool_images settings max_steps seed toolset_hash tool_data tools backends prompt_hash quick shard".split(),
+    *"images tool_images settings max_steps seed toolset_hash tool_data tools backends tool_servers".split(),
+    *"prompt_hash quick shard".split(),
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
@@ -179,6 +183,7 @@ _LABELS = {
     "toolset_hash": "versions of tools",
     "tool_data": "data of tools",
     "backends": "back-ends of tools",
+    "tool_servers": "tool servers",
     "prompt_hash": "prompts",
     "quick": "quick part",
     "count": "number of shards",

@@ -18,6 +18,7 @@ from agrotools.agents.llm import PROTOCOLS
 from agrotools.calling import get_tool
 from agrotools.core import (
     MODES,
+    DeclaredTool,
     ErrorInfo,
     Mode,
     Observation,
@@ -257,6 +258,32 @@ def with_offered_tools(benchmark: Benchmark, selection: str, protocol: Protocol)
         return sample.model_copy(update={"toolset": offered_tools(sample, selection)})
 
     return replace(benchmark, samples=LazySamples(facts, offered))
+
+
+def with_served_tools(benchmark: Benchmark, tools: Sequence[DeclaredTool]) -> Benchmark:
+    """Return ``benchmark`` with the tools of servers in each of its samples, beside those that it offers."""
+    if not tools:
+        return benchmark
+    names = tuple(tool.name for tool in tools)
+    header = benchmark.header
+    samples: Sequence[Sample] = benchmark.samples
+
+    def offered(at: int) -> Sample:
+        sample = samples[at]
+        return sample.model_copy(
+            update={
+                "toolset": (*sample.toolset, *names),
+                "declared": (*sample.declared, *tools),
+            }
+        )
+
+    extended = header.model_copy(
+        update={
+            "toolset": (*header.toolset, *names),
+            "declared": (*header.declared, *tools),
+        }
+    )
+    return replace(benchmark, header=extended, samples=LazySamples(facts_of(samples), offered))
 
 
 def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:

@@ -91,16 +91,17 @@ def agent_variables(names: Sequence[str]) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": HOME, "TMPDIR": "/tmp", **passed}
 
 
-def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) -> list[str]:
+def _bubblewrap(
+    readable: Sequence[Path],
+    folder: Path,
+    hidden: Sequence[Path],
+    *,
+    has_network: bool,
+    works_in_folder: bool,
+) -> list[str]:
     bwrap = shutil.which("bwrap") or "bwrap"
-    argv = [
-        bwrap,
-        "--unshare-user",
-        "--unshare-all",
-        "--share-net",
-        "--new-session",
-        "--die-with-parent",
-    ]
+    argv = [bwrap, "--unshare-user", "--unshare-all", "--new-session", "--die-with-parent"]
+    argv += ["--share-net"] if has_network else []
     argv += ["--cap-drop", "ALL", "--hostname", "agent", "--proc", "/proc", "--dev", "/dev"]
     argv += ["--size", str(_TEMPORARY_BYTES), "--tmpfs", "/tmp", "--dir", HOME]
     for path in _SYSTEM:
@@ -117,8 +118,8 @@ def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) 
         with suppress(OSError):
             path.mkdir(parents=True, exist_ok=True)  # one that was made later would not be hidden
         argv += ["--tmpfs", str(path)]
-    argv += ["--ro-bind", str(folder), str(folder)]
-    return [*argv, "--chdir", HOME]
+    argv += ["--bind" if works_in_folder else "--ro-bind", str(folder), str(folder)]
+    return [*argv, "--chdir", str(folder) if works_in_folder else HOME]
 
 
 def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list[Path]:
@@ -239,12 +240,16 @@ class Isolation:
         variables: names of environment variables that they get.
         readable: files and folders that they may read, besides the system and their own folder.
         answers: folders with answers, besides those that are found below ``readable``.
+        has_network: False to keep sealed processes off the network; for tools, which have no model to call.
+        works_in_folder: True if processes start in their folder, and may write to it; for tools, which make files.
     """
 
     sealed: bool
     variables: Sequence[str] = ()
     readable: Sequence[Path] = ()
     answers: Sequence[Path] = ()
+    has_network: bool = True
+    works_in_folder: bool = False
     _hidden: list[Path] | None = None
     _folders: tempfile.TemporaryDirectory[str] | None = None
 
@@ -282,18 +287,26 @@ class Isolation:
             stdout=pipe,
             stderr=pipe,
             env=environment,
+            cwd=folder if self.works_in_folder else None,
             limit=_LONGEST_LINE,
             start_new_session=True,
         )
 
     def command(self, command: Sequence[str], folder: Path) -> tuple[list[str], dict[str, str]]:
-        """Return the command line and the environment of a process that sees ``folder``, read-only."""
+        """Return the command line and the environment of a process that sees ``folder``."""
         environment = agent_variables(self.variables)
         if not self.sealed:
             return [*command], environment | {"HOME": os.environ.get("HOME", "/")}
         if self._hidden is None:
             self._hidden = answer_folders(self.readable, self.answers)
-        return [*_bubblewrap(self.readable, folder, self._hidden), "--", *command], environment
+        isolated = _bubblewrap(
+            self.readable,
+            folder,
+            self._hidden,
+            has_network=self.has_network,
+            works_in_folder=self.works_in_folder,
+        )
+        return [*isolated, "--", *command], environment
 
     def close(self) -> None:
         """Remove all folders."""

@@ -1,5 +1,6 @@
 """``agrotools tools`` and ``serve``: list, describe and run tools, compare their back-ends, and offer them over MCP."""
 
+import sys
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -7,7 +8,7 @@ import typer
 
 from agrotools.cli.options import command_group, sub_command
 from agrotools.cli.output import allow_closed_pipe, print_json, warn_of_hidden
-from agrotools.exit_codes import BAD_USAGE, NOT_DONE, STOPPED, code_of
+from agrotools.exit_codes import BAD_USAGE, FAULTS, NOT_DONE, STOPPED, code_of
 from agrotools_tools.cli.kb import app as kb
 from agrotools_tools.cli.packs import app as packs
 
@@ -240,6 +241,97 @@ def compare(
         print_json([one.model_dump(mode="json") for one in scores])
     else:
         print_parts([backend_table(tool, scores)])
+
+
+@sub_command(app, "tools check")
+def check(
+    benchmark: list[str] | None = None,
+    tool_server: str | None = None,
+    binding: Path | None = None,
+    propose: Path | None = None,
+    whole: bool = False,
+    page: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Check the tools of an MCP server against truth, and say how many points they win in the place of ours.
+
+    Without --binding, its schemas are checked. No model is needed. The same command goes on where it was stopped.
+    """
+    from agrotools.cli.output import stop_message
+    from agrotools.core import UsageError
+    from agrotools.core.files import write_whole
+    from agrotools.report.terminal import print_parts
+    from agrotools.report.text_tables import tables_page
+
+    if propose is not None or binding is None:
+        if tool_server is None:
+            raise UsageError("no tool server is given", hint="add --tool-server ADDRESS")
+        if page is not None or benchmark:
+            raise UsageError(
+                "schemas are checked without a benchmark, and have no page",
+                hint="add --binding FILE",
+            )
+        _check_schemas(tool_server, propose, as_json=as_json)
+        return
+    from agrotools.analysis.served_check import check_served, check_tables
+
+    servers = [tool_server] if tool_server else []
+    with stop_message("finished questions are kept"):
+        checks = [
+            check_served(name, servers, str(binding), sys.stderr, quick=not whole)
+            for name in benchmark or ["embedded"]
+        ]
+    tables = [table for each in checks for table in check_tables(each)]
+    if page is not None:
+        write_whole(page, tables_page(tables, f"Tools of {checks[0].server}").encode())
+        typer.echo(f"wrote {page}", err=True)
+    if as_json:
+        print_json([each.model_dump(mode="json") for each in checks])
+    else:
+        print_parts(tables)
+    if any(each.invalid for each in checks):
+        raise typer.Exit(FAULTS)
+
+
+def _check_schemas(server: str, propose: Path | None, *, as_json: bool) -> None:
+    """Check the schemas of a server, and write a proposal of a binding if a file for it is given."""
+    import asyncio
+
+    from agrotools.calling import get_tool, tool_names
+    from agrotools.core import UsageError
+    from agrotools.core.files import write_new
+    from agrotools.report.layout import new_table
+    from agrotools.report.terminal import print_parts
+    from agrotools.served.address import read_address
+    from agrotools.served.proposal import check_schemas, proposed_binding
+    from agrotools.served.tools import list_server
+
+    listed = asyncio.run(list_server(read_address(server)))
+    listing = listed.listing
+    if propose is not None:
+        ours = {name: get_tool(name).spec.parameters for name in tool_names()}
+        if not write_new(propose, proposed_binding(listing, server, ours).encode()):
+            raise UsageError(f"{propose} exists", hint="give another file, or remove it")
+        typer.echo(f"wrote {propose}", err=True)
+    rows = check_schemas(listing)
+    if as_json:
+        print_json({"server": listed.use.model_dump(), "tools": [row._asdict() for row in rows]})
+        return
+    sealed = "" if listed.is_sealed else ", unsealed"
+    title = f"{listed.name} {listing.version}{sealed}"
+    table = new_table(
+        title, ["required", "optional", "files go in as", "fields of the result", "faults"]
+    )
+    for row in rows:
+        table.add_row(
+            row.tool,
+            ", ".join(row.required),
+            str(row.optional),
+            row.files,
+            ", ".join(row.result),
+            "; ".join(row.faults),
+        )
+    print_parts([table])
 
 
 @sub_command(app, "tools zones")

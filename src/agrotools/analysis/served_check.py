@@ -1,0 +1,506 @@
+"""Check of a tool server's tools in the place of ours: agreement with truth, refusals, seconds, and points won.
+
+*Points won* are the score of ``oracle``, which makes every reference call, with the served tools in place, minus its
+score with ours, on the questions whose calls the binding is made for. No model is needed. Both are ordinary runs in run
+folders: the same command goes on where it was stopped.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TextIO, cast
+
+from agrotools.calling import get_tool
+from agrotools.calling.contract import SERVED
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.workspace import Workspace
+from agrotools.core import (
+    Arguments,
+    FrozenModel,
+    InfrastructureError,
+    Record,
+    ReferenceStep,
+    Sample,
+    Slot,
+    ToleranceSlot,
+    ToolCall,
+    ToolError,
+    UsageError,
+)
+from agrotools.core.files import cache_dir
+from agrotools.core.record import literal_value
+from agrotools.core.texts import count_text, number_text
+from agrotools.loading import Benchmark
+from agrotools.report.layout import (
+    ReportTable,
+    interval_text,
+    new_table,
+    percent,
+    points,
+    shortened,
+)
+from agrotools.runner.build import load_for_run
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.evaluate import evaluate
+from agrotools.runner.records import iter_records
+from agrotools.scoring.aggregate import tallied
+from agrotools.scoring.comparisons import comparisons
+from agrotools.scoring.lost_points import LostPoints
+from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.statistics import Estimate
+from agrotools.served.tools import ServedCalls, ServedToolset, open_toolset
+
+_ORACLE = "baseline:oracle"
+_MODE = "end-to-end"
+_STRANGERS = 10
+"""Pictures of other tools' questions that a served tool is tried on: enough to see whether it ever refuses."""
+_MOST_REASONS = 3
+"""Reasons of refusals that are named, the most frequent ones."""
+
+
+class FieldAgreement(FrozenModel):
+    """Agreement of one field of a result with the truth, over the calls whose truth has it."""
+
+    field: str
+    n: int
+    median_error: float | None
+    """Median of the errors relative to the truth, a fraction; None for texts and yes or no."""
+    n_equal: int
+    n_judged: int = 0
+    """Number of values that a question asks for, each with its tolerance."""
+    n_within: int = 0
+    """Number of these within the tolerance."""
+
+
+class ToolCheck(FrozenModel):
+    """Calls of one of our tools that a server answered or refused."""
+
+    tool: str
+    calls: int
+    refused: int
+    reasons: dict[str, int]
+    """Number of refusals by their text, the most frequent ones."""
+    seconds: float | None
+    """Median of the seconds of a call that was answered, without the start of the server."""
+    fields: tuple[FieldAgreement, ...]
+    not_given: dict[str, int]
+    """Fields that a question reads and no result had, with the number of these questions: they are lost."""
+    left_out: int
+    """Calls whose arguments follow from an earlier result that is not the one that the truth belongs to."""
+    strangers: int
+    """Pictures of other tools' questions that it was tried on."""
+    strangers_answered: int
+
+
+class ServedCheck(FrozenModel):
+    """What a tool server's tools are worth on one benchmark."""
+
+    benchmark: str
+    server: str
+    version: str
+    schemas: str
+    sealed: bool
+    runs: tuple[str, str]
+    """Folders of the run with our tools, and of the one with those of the server in place."""
+    tools: tuple[ToolCheck, ...]
+    metric: str = ""
+    means: tuple[float, float] | None = None
+    won: Estimate | None = None
+    """Points won, as a fraction; None if no question has a score in both runs."""
+    by_task_type: dict[str, Estimate] = {}
+    questions: int
+    """Questions whose calls the binding is made for."""
+    unfit: int
+    """Questions with a call that the binding is not made for; they are left out."""
+    invalid: int
+    """Questions without a score because the server died, hung or flooded."""
+
+
+def check_served(
+    benchmark: str,
+    servers: Sequence[str],
+    binding: str,
+    progress: TextIO,
+    *,
+    quick: bool = True,
+    data_root: Path | None = None,
+) -> ServedCheck:
+    """Return what the tools of a binding are worth on a benchmark.
+
+    Raises:
+        UsageError: the server or the binding cannot be used, or the binding is made for no reference call.
+        InfrastructureError: the server does not start.
+    """
+    ours = EvalConfig.of(
+        benchmark=benchmark, quick=quick, data_root=data_root, model=_ORACLE, mode=_MODE
+    )
+    theirs = ours.with_options(tool_servers=tuple(servers), bindings=(binding,))
+    loaded = load_for_run(ours, progress)
+    toolset = open_toolset(
+        servers,
+        [binding],
+        get_tool,
+        taken=loaded.toolset,
+        answers=[loaded.root, cache_dir()],
+    )
+    fitting = _fitting_questions(loaded, toolset, quick=quick)
+    if not fitting.ids:
+        raise UsageError(
+            f"no reference call of {loaded.name} is one that the binding is made for",
+            hint=f"it binds {', '.join(toolset.bound)}; name another benchmark, or change `when`",
+        )
+    runs = [
+        evaluate(config, progress, benchmark=loaded, only=fitting.ids).run
+        for config in (ours, theirs)
+    ]
+    records = [_records_of(run, fitting.ids) for run in runs]
+    strangers = asyncio.run(_try_strangers(loaded, toolset, fitting))
+    return _summed_up(loaded, toolset, fitting, runs, records, strangers)
+
+
+@dataclass
+class _Fitting:
+    """Questions whose calls a binding is made for, and one such call of each tool."""
+
+    ids: set[str] = field(default_factory=set[str])
+    unfit: int = 0
+    example: dict[str, Arguments] = field(default_factory=dict[str, Arguments])
+    others: list[Sample] = field(default_factory=list[Sample])
+    """Questions without a call of a bound tool."""
+
+
+def _fitting_questions(benchmark: Benchmark, toolset: ServedToolset, *, quick: bool) -> _Fitting:
+    chosen = set(benchmark.header.quick) if quick else None
+    fitting = _Fitting()
+    for sample in benchmark.samples:
+        if chosen is not None and sample.id not in chosen:
+            continue
+        steps = sample.reference.steps if sample.reference else ()
+        bound = [step for step in steps if step.tool in toolset.bound]
+        if not bound:
+            fitting.others.append(sample)
+            continue
+        if any(_is_unfit(step, toolset) for step in bound):
+            fitting.unfit += 1
+            continue
+        fitting.ids.add(sample.id)
+        for step in bound:
+            fitting.example.setdefault(step.tool, _literal(step))
+    return fitting
+
+
+def _is_unfit(step: ReferenceStep, toolset: ServedToolset) -> bool:
+    """True if a binding is not made for a reference call, or our own tool would refuse it."""
+    _, bound = toolset.bound[step.tool]
+    try:
+        return bound.unfit(get_tool(step.tool).validate(_literal(step))) is not None
+    except ToolError:
+        return True
+
+
+def _literal(step: ReferenceStep) -> Arguments:
+    """Return the arguments of a reference call with values in place of references to earlier results."""
+    return {name: literal_value(value) for name, value in step.arguments.items()}
+
+
+def _records_of(run: Path, ids: set[str]) -> list[Record]:
+    return [
+        record
+        for record in iter_records(run)
+        if record.sample.id in ids and record.mode == _MODE and record.epoch == 0
+    ]
+
+
+class _Answered(NamedTuple):
+    """A call of a served tool in a run, with the reference step that it makes."""
+
+    sample: Sample
+    number: int
+    step: ReferenceStep
+    arguments: Arguments
+    result: Mapping[str, Any] | None
+    """None if it was refused."""
+    refusal: str
+    seconds: float
+
+
+def _calls_of(records: Iterable[Record], tool: str) -> list[_Answered]:
+    """Return the calls of a tool: ``oracle`` makes the reference calls in their order."""
+    calls: list[_Answered] = []
+    for record in records:
+        reference, trajectory = record.sample.reference, record.trajectory
+        if reference is None or trajectory is None:
+            continue
+        for number, (step, made) in enumerate(zip(reference.steps, trajectory.calls, strict=False)):
+            if step.tool != tool or made.call is None or made.observation is None:
+                continue
+            error = made.observation.error
+            calls.append(
+                _Answered(
+                    record.sample,
+                    number,
+                    step,
+                    made.call.arguments,
+                    made.observation.result if error is None else None,
+                    error.message if error else "",
+                    made.seconds,
+                )
+            )
+    return calls
+
+
+def _tool_check(tool: str, calls: Sequence[_Answered], strangers: tuple[int, int]) -> ToolCheck:
+    reasons: dict[str, int] = {}
+    for call in calls:
+        if call.refusal:
+            words = shortened(" ".join(call.refusal.split()), 120)
+            reasons[words] = reasons.get(words, 0) + 1
+    frequent = sorted(reasons.items(), key=lambda reason: -reason[1])[:_MOST_REASONS]
+    answered = [call.seconds for call in calls if call.result is not None]
+    compared = [call for call in calls if call.arguments == _literal(call.step)]
+    return ToolCheck(
+        tool=tool,
+        calls=len(calls),
+        refused=sum(bool(call.refusal) for call in calls),
+        reasons=dict(frequent),
+        seconds=median(answered) if answered else None,
+        fields=_agreements(compared),
+        not_given=_fields_not_given(calls),
+        left_out=len(calls) - len(compared),
+        strangers=strangers[0],
+        strangers_answered=strangers[1],
+    )
+
+
+def _fields_not_given(calls: Sequence[_Answered]) -> dict[str, int]:
+    """Return the fields of results that questions read and no result has, with the number of the questions."""
+    given = {name for call in calls if call.result is not None for name in call.result}
+    readers: dict[str, set[str]] = {}
+    for call in calls:
+        reference = call.sample.reference
+        later = reference.steps[call.number + 1 :] if reference else ()
+        read = repr([step.arguments for step in later])
+        read += repr([getattr(slot, "from_", None) for slot in call.sample.answer])
+        for name in re.findall(rf"steps\[{call.number}\]\.observation\.(\w+)", read):
+            readers.setdefault(name, set()).add(call.sample.id)
+    return {name: len(ids) for name, ids in readers.items() if given and name not in given}
+
+
+def _agreements(calls: Sequence[_Answered]) -> tuple[FieldAgreement, ...]:
+    """Return the agreement of each field that both the truth and a result have."""
+    pairs: dict[str, list[tuple[Any, Any, ToleranceSlot | None]]] = {}
+    for call in calls:
+        if call.result is None or call.step.truth is None:
+            continue
+        given = _leaves(call.result)
+        for name, truth in _leaves(call.step.truth).items():
+            if name in given and truth is not None:
+                slot = _reading_slot(call, name)
+                pairs.setdefault(name, []).append((given[name], truth, slot))
+    return tuple(_agreement(name, values) for name, values in pairs.items())
+
+
+def _agreement(name: str, pairs: Sequence[tuple[Any, Any, ToleranceSlot | None]]) -> FieldAgreement:
+    errors: list[float] = []
+    n_equal = n_judged = n_within = 0
+    for given, truth, slot in pairs:
+        n_equal += given == truth
+        if not (_is_number(given) and _is_number(truth)):
+            continue
+        if truth:
+            errors.append(abs(given - truth) / abs(truth))
+        if slot is not None:
+            n_judged += 1
+            n_within += abs(given - truth) <= slot.margin
+    return FieldAgreement(
+        field=name,
+        n=len(pairs),
+        median_error=median(errors) if errors else None,
+        n_equal=n_equal,
+        n_judged=n_judged,
+        n_within=n_within,
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    """Return the values inside a result by their paths: ``plants[0].height_cm``; notes and flags are left out."""
+    if isinstance(value, dict):
+        found: dict[str, Any] = {}
+        for name, item in cast("dict[str, Any]", value).items():
+            if name not in ("notes", "flags"):
+                found |= _leaves(item, f"{path}.{name}" if path else name)
+        return found
+    if isinstance(value, list):
+        found = {}
+        for number, item in enumerate(cast("list[Any]", value)):
+            found |= _leaves(item, f"{path}[{number}]")
+        return found
+    return {path: value}
+
+
+def _reading_slot(call: _Answered, name: str) -> ToleranceSlot | None:
+    """Return the part of the answer that is this field of this call as it is, with its tolerance."""
+    path = f"steps[{call.number}].observation.{name}"
+    slots: Sequence[Slot] = call.sample.answer
+    return next(
+        (slot for slot in slots if isinstance(slot, ToleranceSlot) and slot.from_ == path), None
+    )
+
+
+async def _try_strangers(
+    benchmark: Benchmark, toolset: ServedToolset, fitting: _Fitting
+) -> dict[str, tuple[int, int]]:
+    """Return for each bound tool on how many pictures of other tools' questions it was tried, and how many it answered.
+
+    A call is that of a fitting question, with another picture and without a part of it.
+    """
+    backends = {
+        name: f"{SERVED}{binding.path}" for binding in toolset.bindings for name in binding.tools
+    }
+    found: dict[str, tuple[int, int]] = {}
+    with TemporaryDirectory(prefix="agrotools-") as scratch:
+        async with ToolExecutor(backends=backends, served=ServedCalls(toolset)) as executor:
+            for tool, example in fitting.example.items():
+                tried = answered = 0
+                for sample in fitting.others:
+                    call = _stranger_call(tool, example, sample)
+                    if call is None or tried == _STRANGERS:
+                        continue
+                    prepared = await asyncio.to_thread(benchmark.prepare, sample)
+                    files = benchmark.view(prepared, _MODE).files
+                    workspace = Workspace(files, Path(scratch, f"{tool}-{sample.id}"))
+                    with suppress(
+                        InfrastructureError
+                    ):  # it says neither; the run itself counts these
+                        outcome = await executor.run(call, workspace, [tool])
+                        tried += 1
+                        answered += outcome.observation.ok
+                    await executor.end_sample(workspace)
+                found[tool] = tried, answered
+    return found
+
+
+def _stranger_call(tool: str, example: Arguments, sample: Sample) -> ToolCall | None:
+    """Return a call on the first picture of a sample; None if it has none, or the tool takes several files."""
+    agreement = get_tool(tool).spec.agreement
+    pictures = [file.name for file in sample.files if file.kind == "image"]
+    files = [name for name in example if agreement.get(name) == "file"]
+    if len(files) != 1 or not pictures:
+        return None
+    kept = {name: value for name, value in example.items() if agreement.get(name) != "box"}
+    return ToolCall(tool=tool, arguments={**kept, files[0]: pictures[0]})
+
+
+def _summed_up(
+    benchmark: Benchmark,
+    toolset: ServedToolset,
+    fitting: _Fitting,
+    runs: Sequence[Path],
+    records: Sequence[Sequence[Record]],
+    strangers: Mapping[str, tuple[int, int]],
+) -> ServedCheck:
+    use = toolset.uses[0]
+    compared = comparisons(
+        [tallied(each, lost=LostPoints()) for each in records], ("ours", use.name)
+    )[0]
+    metric = compared.headline.get(_MODE, "")
+    difference = compared.modes[_MODE][metric] if metric else None
+    return ServedCheck(
+        benchmark=benchmark.name,
+        server=use.name,
+        version=use.version,
+        schemas=use.schemas,
+        sealed=use.sealed,
+        runs=(str(runs[0]), str(runs[1])),
+        tools=tuple(
+            _tool_check(name, _calls_of(records[1], name), strangers.get(name, (0, 0)))
+            for name in toolset.bound
+            if name in fitting.example
+        ),
+        metric=metric,
+        means=compared.means.get(_MODE),
+        won=difference.overall if difference else None,
+        by_task_type=difference.by_task_type if difference else {},
+        questions=len(fitting.ids),
+        unfit=fitting.unfit,
+        invalid=sum(is_invalid(record) for record in records[1]),
+    )
+
+
+def check_tables(check: ServedCheck) -> list[ReportTable]:
+    """Return the tables of a check: points won, then calls and agreement of each tool."""
+    return [_points_table(check), _calls_table(check), *map(_fields_table, check.tools)]
+
+
+def _points_table(check: ServedCheck) -> ReportTable:
+    table = new_table(
+        f"Points won by {check.server} on {check.benchmark}",
+        ["points", "95 % interval", "questions"],
+    )
+    rows = [("all", check.won), *check.by_task_type.items()] if check.won else []
+    for name, estimate in rows:
+        assert estimate is not None
+        interval = interval_text(estimate.interval, points) if estimate.interval else ""
+        table.add_row(name.replace("_", " "), points(estimate.value), interval, str(estimate.n))
+    if check.means:
+        ours, theirs = check.means
+        table.notes.append(
+            f"With every call right: {percent(ours)} with our tools, {percent(theirs)} with {check.server}."
+        )
+    table.notes.append(
+        f"{count_text(check.questions, 'question')} whose calls the binding is made for; "
+        f"{check.unfit} others left out."
+    )
+    if check.invalid:
+        table.notes.append(
+            f"{count_text(check.invalid, 'question')} without a score: the server failed."
+        )
+    if not check.sealed:
+        table.notes.append("The server is unsealed: it could read the answers.")
+    if any(estimate is not None and estimate.interval is None for _, estimate in rows):
+        table.notes.append("No interval: fewer than 10 independent groups of questions.")
+    return table
+
+
+def _calls_table(check: ServedCheck) -> ReportTable:
+    headings = ["calls", "refused", "seconds", "other pictures", "of these answered"]
+    table = new_table("Calls", headings)
+    for tool in check.tools:
+        seconds = number_text(tool.seconds, 2) if tool.seconds is not None else ""
+        others = (str(tool.strangers), str(tool.strangers_answered)) if tool.strangers else ("", "")
+        table.add_row(tool.tool, str(tool.calls), str(tool.refused), seconds, *others)
+        for name, number in tool.not_given.items():
+            asked = count_text(number, "question")
+            table.notes.append(f"{asked} lost: {name} of {tool.tool} is not in the result.")
+        for reason, number in tool.reasons.items():
+            table.notes.append(f"{tool.tool} refused {number}: {reason}")
+    table.notes.append(
+        "Seconds: median of an answered call. Other pictures: those of questions that need other tools; a tool that "
+        "answers all of them never says that a picture is not for it."
+    )
+    return table
+
+
+def _fields_table(tool: ToolCheck) -> ReportTable:
+    table = new_table(
+        f"{tool.tool} against the truth",
+        ["values", "median error", "equal", "within the tolerance"],
+    )
+    for each in tool.fields:
+        error = f"{percent(each.median_error)} %" if each.median_error is not None else ""
+        within = f"{each.n_within} of {each.n_judged}" if each.n_judged else ""
+        table.add_row(each.field, str(each.n), error, str(each.n_equal), within)
+    if tool.left_out:
+        table.notes.append(
+            f"{count_text(tool.left_out, 'call')} left out: an argument follows from another result than the truth's."
+        )
+    return table

@@ -1,0 +1,66 @@
+"""The check of a tool server: points won by oracle, agreement with truth, and what the binding does not give."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+import support
+from agrotools.analysis.served_check import ServedCheck, check_served, check_tables
+from agrotools.core import UsageError
+from agrotools.report.text_tables import markdown
+from agrotools.runner.records import iter_records
+
+pytestmark = pytest.mark.process
+SERVER = f"{sys.executable} {Path(support.__path__[0]) / 'tool_server.py'}"
+BINDING = """
+[measure_crop_weed_area]
+when = { region = true, bands = false }
+[[measure_crop_weed_area.calls]]
+tool = "cover"
+arguments = { image_path = "{image}" }
+[measure_crop_weed_area.result]
+veg_pct = "cover * 100"
+"""
+
+
+def checked(benchmark: Path, folder: Path, text: str = BINDING) -> ServedCheck:
+    binding = folder / "binding.toml"
+    binding.write_text(text)
+    return check_served(str(benchmark), [SERVER], str(binding), io.StringIO(), quick=False)
+
+
+def test_a_tool_that_measures_nothing_loses_points(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    found = checked(small_benchmark, tmp_path)
+    assert found.won is not None
+    assert found.means is not None
+    ours, theirs = found.means
+    assert found.won.value == pytest.approx(theirs - ours)
+    assert found.won.value < 0
+    assert found.invalid == 0
+    (tool,) = found.tools
+    assert (tool.tool, tool.refused) == ("measure_crop_weed_area", 0)
+    (cover,) = tool.fields
+    assert (cover.field, cover.n) == ("veg_pct", tool.calls - tool.left_out)
+    assert (cover.n_judged, cover.n_within) == (1, 0)  # one question asks for the cover itself
+    assert found.unfit == 5  # on bands
+    assert cover.median_error is not None
+    assert cover.median_error > 0.1
+    assert tool.not_given  # questions on crops and weeds read more than the cover
+    assert "Points won by field-tools" in markdown(check_tables(found))
+    seconds = [record.seconds for record in iter_records(Path(found.runs[1]))]
+    again = checked(small_benchmark, tmp_path)
+    assert again.won == found.won
+    assert seconds == [record.seconds for record in iter_records(Path(again.runs[1]))]
+
+
+def test_a_binding_that_is_made_for_no_question_says_so(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="no reference call"):
+        checked(small_benchmark, tmp_path, BINDING.replace("region = true", "region = false"))

@@ -1,0 +1,85 @@
+"""Runs with a tool server: its tools are offered, its failures make samples invalid, and other tools are other runs."""
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import support
+from agrotools.core import Action, Answer, CallTools, Record, SampleView, Step, ToolCall
+from agrotools.core.errors import RunStoreError
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.evaluate import evaluate
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+
+pytestmark = pytest.mark.process
+SERVER = f"{sys.executable} {Path(support.__path__[0]) / 'tool_server.py'}"
+
+
+class OneCall:
+    """Policy that makes one call, with the sample's first file, and then answers."""
+
+    def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
+        self.tool, self.arguments = tool, arguments
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        if history:
+            return Answer(text="no idea")
+        named = {
+            key: view.files[0].name if value == "FILE" else value
+            for key, value in self.arguments.items()
+        }
+        return CallTools(calls=(ToolCall(tool=self.tool, arguments=named),))
+
+
+def run(
+    benchmark: Path, out: Path, tool: str, *, limit: int = 2, server: str = SERVER, **arguments: Any
+) -> list[Record]:
+    config = EvalConfig.of(
+        benchmark=str(benchmark),
+        mode="end-to-end",
+        limit=limit,
+        tool_servers=(server,),
+        out=out,
+    )
+    evaluate(config, io.StringIO(), model=OneCall(tool, arguments))
+    return list(iter_records(out))
+
+
+def test_a_served_tool_is_offered_and_a_run_goes_on(small_benchmark: Path, tmp_path: Path):
+    out = tmp_path / "run"
+    first = run(small_benchmark, out, "segment", image_path="FILE")
+    manifest = read_manifest(out)
+    assert [use.name for use in manifest.tool_servers] == ["field-tools"]
+    assert manifest.toolset["segment"].startswith("3:")
+    assert manifest.toolset.keys() > {"segment", "measure", "calculate"}
+    for record in first:
+        assert record.trajectory is not None
+        observation = record.trajectory.calls[0].observation
+        assert observation is not None
+        assert observation.result is not None
+        assert observation.result["session_id"] == "session-1"
+    more = run(small_benchmark, out, "segment", limit=4, image_path="FILE")
+    assert len(more) == 4
+    seconds = {record.sample.id: record.seconds for record in more}
+    assert all(seconds[record.sample.id] == record.seconds for record in first)  # not run again
+    with pytest.raises(RunStoreError, match="tool servers"):
+        run(
+            small_benchmark,
+            out,
+            "segment",
+            server=f"env TOOL_SERVER_NAME=other {SERVER}",
+            image_path="FILE",
+        )
+
+
+def test_a_server_that_dies_makes_the_sample_invalid_and_never_wrong(
+    small_benchmark: Path, tmp_path: Path
+):
+    records = run(small_benchmark, tmp_path / "run", "die")
+    assert len(records) == 2
+    assert all("ended: out of field" in (record.invalid or "") for record in records)
