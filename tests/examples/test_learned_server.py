@@ -368,11 +368,11 @@ async def test_the_tools_whose_models_are_named_are_served_as_unmeasured(
 
 async def test_the_binding_fits_what_is_served(tmp_path: Path, folder: Path) -> None:
     pytest.importorskip("agrotools.served", reason="needs a client of tool servers")
-    from agrotools.served.binding import check_against, read_binding
-    from agrotools.served.session import Listing, ServedTool
     from server import model_server
 
     from agrotools.calling import get_tool
+    from agrotools.served.binding import check_against, read_binding
+    from agrotools.served.session import Listing, ServedTool
 
     kinds = {"detector": "grounding-dino", "segmenter": "sam2", "captioner": "florence2"}
     named = {
