@@ -1,19 +1,22 @@
 """Closing messages for answers in a file that are not read, and replies to them."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from agrotools.core import UsageError
 from agrotools.foreign.asked_again import read_replies
+from agrotools.foreign.predictions import import_predictions
+from agrotools.loading import load_benchmark
 from support.command import run_command
 from support.sums_benchmark import write_sums
 
 PREDICTIONS = ("score", "--benchmark", "sums", "--predictions", "p.jsonl")
 
 
-def _write(path: Path, rows: list[dict[str, str]]) -> None:
+def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -63,6 +66,37 @@ def test_replies_to_the_messages_count(folder: Path) -> None:
     assert left == ["sum-0002"]
     before, after = (_fas(folder / name) for name in ("before", "run"))
     assert (before, after) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"id": "sum-0000", "reply": "mean: 3.75 t/ha"}, "reply to no closing message.*sum-0000"),
+        ({"id": "sum-0009", "reply": "mean: 3.75 t/ha"}, "reply to no closing message.*sum-0009"),
+        (
+            {"id": "sum-0001", "reply": "3.755 t/ha", "messages": []},
+            "other messages than.*sum-0001",
+        ),
+    ],
+)
+def test_only_answers_that_are_not_read_are_asked_again(
+    folder: Path, line: Mapping[str, object], message: str
+) -> None:
+    _write(folder / "r.jsonl", [line])
+    sums = load_benchmark(folder / "sums")
+    replies = read_replies(folder / "r.jsonl")
+    with pytest.raises(UsageError, match=message):
+        import_predictions(folder / "p.jsonl", sums, "sums", out=folder / "run", replies=replies)
+    assert not (folder / "run").exists()
+
+
+def test_the_written_lines_with_replies_are_counted(folder: Path) -> None:
+    run_command(*PREDICTIONS, "--unread", "asked.jsonl", "--out", "before")
+    rows = [json.loads(line) for line in (folder / "asked.jsonl").read_text().splitlines()]
+    rows[0]["reply"] = "3.755 t/ha"
+    _write(folder / "asked.jsonl", rows)
+    ended = run_command(*PREDICTIONS, "--replies", "asked.jsonl", "--out", "run")
+    assert "1 answer asked again, replies in asked.jsonl" in ended.stderr
 
 
 def _fas(run: Path) -> float | None:
