@@ -32,6 +32,7 @@ from agrotools.foreign.prediction_photos import (
     with_own_column,
 )
 from agrotools.foreign.prediction_samples import (
+    POSITION,
     MatchedRow,
     RowSamples,
     name_of_row,
@@ -213,6 +214,8 @@ def _say_ids(table: PredictionRows, by: Mapping[str, int], choosing: Choosing) -
         choosing.readings.take(f"ids by {', '.join(ids)}")
     if table.form:
         choosing.readings.take(table.form)
+    if table.prompt in by and POSITION not in by:
+        choosing.readings.leave("doc_id as position")
 
 
 def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> PredictionRows:

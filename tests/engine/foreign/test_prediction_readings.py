@@ -418,6 +418,45 @@ def test_samples_of_lm_eval_have_repeats_and_filters(tmp_path, sums):
     assert fas(read(tmp_path, sums, filtered, **chosen)[0]) == 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda query: {"input": query},
+        lambda query: {"input": f"{query}\nAnswer with one line."},
+        lambda query: {"arguments": {"gen_args_0": {"arg_0": query, "arg_1": {"until": []}}}},
+    ],
+)
+def test_the_prompt_of_lm_eval_tells_the_sample_where_the_position_is_another(
+    tmp_path, sums, queries, asked
+):
+    rows = [lm_eval(COUNT - 1 - n, [RIGHT[n]], doc={}, **asked(queries[n])) for n in NUMBERS]
+    run, readings, _ = read(tmp_path, sums, lines(rows))
+    assert (fas(run), run.valid) == (1, COUNT)
+    assert "ids by input" in readings.taken
+    assert "doc_id as position" in readings.left
+
+
+def test_positions_count_beside_prompts_of_several_questions_only_if_no_prompt_contradicts(
+    tmp_path, sums, queries
+):
+    examples = "\n".join(queries[:3])
+    prompts = [queries[n] if n % 2 else examples for n in NUMBERS]
+    in_order = [lm_eval(n, [RIGHT[n]], doc={}, input=prompts[n]) for n in NUMBERS]
+    run, readings, _ = read(tmp_path, sums, lines(in_order))
+    assert (fas(run), run.valid) == (1, COUNT)
+    assert "ids by position, input" in readings.taken
+    moved = [lm_eval((n + 1) % COUNT, [RIGHT[n]], doc={}, input=prompts[n]) for n in NUMBERS]
+    run, _, counts = read(tmp_path, sums, lines(moved))
+    assert len(counts.problems["rows without a sample"]) == COUNT // 2
+    assert run.valid == COUNT // 2
+
+
+def test_a_prompt_of_another_sample_than_the_id_is_refused(tmp_path, sums, queries):
+    rows = [lm_eval(n, [RIGHT[n]], input=queries[9 - n]) for n in NUMBERS]
+    with pytest.raises(UsageError, match="sum-0000 by id, but to sum-0009 by input"):
+        read(tmp_path, sums, lines(rows))
+
+
 def workbook(path, sheets, hidden=()):
     openpyxl = pytest.importorskip("openpyxl", reason="extra build")
     book = openpyxl.Workbook()
