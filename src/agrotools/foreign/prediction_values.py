@@ -11,7 +11,7 @@ from agrotools.core.readings import Readings
 from agrotools.core.texts import count_text
 from agrotools.foreign.prediction_columns import PredictionCell, ReadColumn, with_cell
 from agrotools.foreign.prediction_forms import Row
-from agrotools.knowledge.countables import countable_named
+from agrotools.knowledge.countables import countable_named, is_counter
 from agrotools.knowledge.words import folded
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.text import cells
@@ -20,13 +20,6 @@ from agrotools.text.labels import label_key
 from agrotools.text.tables import CellFault
 from agrotools.text.yes_no import YES_INITIALS
 
-_PERCENT = frozenset(map(folded, ("porciento", "Prozent")))
-_PIECES = frozenset(
-    map(
-        folded, "pc pcs piece pieces unidade unidades unidad un und ud uds Stück Stk pièces".split()
-    )
-)
-"""What is written behind any number of things."""
 _YES, _NO = (*cells.YES, *YES_INITIALS, "1.0"), (*cells.NO, "0.0")
 """Words for yes and no; pandas writes a column of both and of empty cells as 1.0 and 0.0."""
 _STRANGE_LABELS = "labels that are none of the choices (they score 0)"
@@ -84,15 +77,14 @@ def _plain_number(item: FormItem, text: str) -> str:
 
 
 def _says_nothing_else(item: FormItem, word: str) -> bool:
-    """Return True for the unit of an item in another language, or what the item counts."""
-    noun = folded(word)
+    """Return True for a word behind a number that only says what the item counts: that of its label, or ``pcs``."""
     if item.unit is not None:
-        return item.unit == "%" and noun in _PERCENT
-    if noun in _PIECES:
-        return True
-    thing = countable_named(noun)
+        return False
+    noun = folded(word)
     label = f" {folded(item.label)} "
-    return thing is not None and f" {folded(thing.objects)} " in label
+    thing = countable_named(noun)
+    names_thing = thing is not None and f" {folded(thing.objects)} " in label
+    return is_counter(noun) or names_thing or f" {noun} " in label
 
 
 # --- what is not read -------------------------------------------------------------------------------------------------
