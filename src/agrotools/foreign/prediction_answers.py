@@ -13,6 +13,7 @@ from agrotools.foreign.prediction_names import ERROR, FORM_HINT, MODE, snake_cas
 from agrotools.foreign.prediction_samples import MatchedRow, plain_text
 from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.models.refusals import failed_request
+from agrotools.text.answer_form import UNKNOWN
 from agrotools.text.json_kinds import fields_of, is_list, is_object
 from agrotools.text.labels import item_names, name_key
 
@@ -158,11 +159,13 @@ def _may_be_none(sample: Sample) -> bool:
 
 
 def _answer_text(value: Any, items: Mapping[str, str]) -> str:
-    """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form."""
+    """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form: null is unknown."""
     if is_object(value):
         fields = cast("Row", value)
         values = {
-            items.get(name_key(name), name): " ".join(_value_text(each).split())
+            items.get(name_key(name), name): (
+                UNKNOWN if each is None else " ".join(_value_text(each).split())
+            )
             for name, each in fields.items()
         }
         return "\n".join(f"{name}: {text}" for name, text in values.items())

@@ -277,6 +277,13 @@ def test_an_object_of_values_is_an_answer(tmp_path, sums):
     assert fas(read(tmp_path, sums, lines(rows))[0]) == 1
 
 
+def test_null_in_an_object_is_the_answer_unknown(tmp_path, sums):
+    rows = [{"id": one, "prediction": {"mean": None}} for one in IDS]
+    run, _, counts = read(tmp_path, sums, lines(rows))
+    assert (fas(run), run.valid, counts.problems) == (0, COUNT, {})
+    assert run.samples()[0].trajectory.answer_text == "mean: unknown"
+
+
 @pytest.mark.parametrize("stored", [{"foo": "1"}, chat("mean: 1"), [{"text": "mean: 1"}]])
 def test_an_object_of_another_program_is_refused_with_the_form(tmp_path, sums, stored):
     with pytest.raises(UsageError, match=r"which is no reply and no answer") as raised:
