@@ -130,7 +130,10 @@ def match_rows(
     for name in others:
         if f"--only={name}" not in choosing.decided:
             choosing.readings.leave(f"column {name}")
-    answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
+    given = _answers(changed, column, repeats)
+    if column.other_keys:
+        choosing.readings.leave(f"in column {taken.whole}: {column.named_keys()}")
+    answers, epochs = _by_epoch(given, choosing, problems)
     matched = len({key[:2] for key in answers})
     counts = RowCounts(len(table.rows), matched, dict(by), problems, table.hidden, epochs)
     turns = [len(row[key]) for row in table.rows for key in MODES_OF_KEYS if is_list(row.get(key))]

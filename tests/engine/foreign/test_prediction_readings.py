@@ -277,6 +277,18 @@ def test_an_object_of_values_is_an_answer(tmp_path, sums):
     assert fas(read(tmp_path, sums, lines(rows))[0]) == 1
 
 
+@pytest.mark.parametrize("written", [dict, json.dumps])
+def test_other_keys_of_an_object_are_named_and_not_read(tmp_path, sums, written):
+    others = {"mean_alt": 99, "explanation": "a guess"}
+    rows = [
+        {"id": one, "prediction": written({"mean": mean, **others})}
+        for one, mean in zip(IDS, MEANS, strict=True)
+    ]
+    run, readings, _ = read(tmp_path, sums, lines(rows))
+    assert fas(run) == 1
+    assert readings.left == ["in column prediction: keys mean_alt, explanation"]
+
+
 def test_null_in_an_object_is_the_answer_unknown(tmp_path, sums):
     rows = [{"id": one, "prediction": {"mean": None}} for one in IDS]
     run, _, counts = read(tmp_path, sums, lines(rows))
