@@ -66,12 +66,15 @@ def _messages(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 
 
 def closing_conversation(record: Record) -> list[dict[str, str]]:
-    """Return question, answer and closing message of an answer that is not read whole; nothing of other records."""
+    """Return question, answer and closing message of an answer that is not read whole; nothing of other records.
+
+    An answer in open text alone is read as it is.
+    """
     sample, trajectory = record.sample, record.trajectory
     text = trajectory.answer_text if trajectory is not None else None
     items = asked_items(sample.answer)
-    # Plug-ins with readers of their own have no form.
-    if text is None or not items or plugins_of_slots(sample.answer) or is_complete(text, items):
+    has_form = any(not item.free_text for item in items) and not plugins_of_slots(sample.answer)
+    if text is None or not has_form or is_complete(text, items):
         return []
     view = SampleView(
         id=sample.id,
@@ -81,8 +84,8 @@ def closing_conversation(record: Record) -> list[dict[str, str]]:
         answer_form=answer_form(sample.answer),
         form=items,
     )
-    has_form = bool(read_answer(text, items))
-    message = second_closing_message(view, text) if has_form else closing_message(view)
+    names_values = bool(read_answer(text, items))
+    message = second_closing_message(view, text) if names_values else closing_message(view)
     said = (("user", sample.query), ("assistant", text), ("user", message))
     return [{"role": role, "content": content} for role, content in said]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import Sample, UsageError
 from agrotools.foreign.prediction_forms import PredictionRows, Row
-from agrotools.foreign.prediction_names import FORM_HINT, IDS, QUESTIONS
+from agrotools.foreign.prediction_names import FORM_HINT, IDS, QUESTIONS, is_filled
 from agrotools.loading import Benchmark
 from agrotools.loading.photos import photos_of
 
@@ -153,7 +153,7 @@ def plain_text(value: Any) -> str:
 def name_of_row(number: int, row: Row, column: str = "") -> str:
     """Return a name of a row, with its value in a column, by default that of an id: ``row 3 (id 7)``."""
     columns = (column, *IDS) if isinstance(row.get(column), str | int | float) else IDS
-    named = next((name for name in columns if row.get(name)), "")
+    named = next((name for name in columns if is_filled(row.get(name))), "")
     return f"row {number}" + (f" ({named} {str(row[named])[:_LABEL]})" if named else "")
 
 

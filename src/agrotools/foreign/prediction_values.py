@@ -23,6 +23,7 @@ from agrotools.text.yes_no import YES_INITIALS
 _YES, _NO = (*cells.YES, *YES_INITIALS, "1.0"), (*cells.NO, "0.0")
 """Words for yes and no; pandas writes a column of both and of empty cells as 1.0 and 0.0."""
 _STRANGE_LABELS = "labels that are none of the choices (they score 0)"
+_UNREAD_ANSWERS = "answers that are not read (they score 0)"
 _SHOWN = 40
 """Characters of an answer that a message shows."""
 
@@ -94,7 +95,7 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
     """Return what cannot be read of an answer: the kind of problem, and its values; None for nothing.
 
     ``single``: what other samples ask for that want one value; empty if there are none.
-    A text is no label if it is long: its words are read for a score of their own.
+    A text is no label if it is long.
     """
     items = asked_items(sample.answer)
     if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
@@ -130,12 +131,10 @@ def _without_form(
     items: Sequence[FormItem], text: str, single: str, sample: Sample
 ) -> tuple[str, str] | None:
     if len(items) == 1:
-        item = items[0]
-        if item.is_number or item.type == "boolean":
-            return "answers that are not read (they score 0)", _shown(text)
-        if len(text.strip()) <= _SHOWN and _is_strange_label(item, text, sample):
-            return _STRANGE_LABELS, _shown(text)
-        return None
+        if not items[0].choices or len(text.strip()) > _SHOWN:
+            return _UNREAD_ANSWERS, _shown(text)
+        is_strange = _is_strange_label(items[0], text, sample)
+        return (_STRANGE_LABELS, _shown(text)) if is_strange else None
     names = ", ".join(item.name for item in items)
     values = read_answer(text, tuple(items))
     lacking = [item.name for item in items if item.name not in values]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import UsageError
-from agrotools.foreign.asked_again import read_replies
+from agrotools.core import Record, Sample, Step, Trajectory, UsageError
+from agrotools.foreign.asked_again import closing_conversation, read_replies
 from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from support.command import run_command
@@ -46,6 +46,26 @@ def test_each_answer_that_is_not_read_has_the_message_that_a_model_gets(folder: 
     assert "Field 1 gave" in first[0]["content"]
     assert "mean: <" in first[2]["content"]
     assert "mean cannot be read (about 3.8): write one number in t/ha" in second[2]["content"]
+
+
+def test_answers_in_open_text_are_not_asked_again() -> None:
+    words = {"type": "open_text", "name": "advice", "label": "advice"}
+    advice = {**words, "facts": [{"phrases": ["spray"]}]}
+    count = {"type": "tolerance", "name": "count", "label": "number of apples", "value": 3}
+    text = "Spray the three trees."
+    assert not closing_conversation(_answered(advice, text))
+    assert closing_conversation(_answered(count, text))
+
+
+def _answered(slot: Mapping[str, object], text: str) -> Record:
+    fields = {"id": "s", "query": "?", "files": [], "family": "CM", "task_type": "tree_counting", "toolset": [],
+              "answer_type": "exact", "template": "own", "source": "made up", "answer": [slot], "cluster": "s",
+              }  # fmt: skip
+    sample = Sample.model_validate(fields)
+    step = Step(turn=0, kind="answer", text=text)
+    return Record(
+        sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered")
+    )
 
 
 def test_replies_to_the_messages_count(folder: Path) -> None:
