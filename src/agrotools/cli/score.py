@@ -107,7 +107,8 @@ def score(
         )
     if unread is not None:
         number = write_messages(runs, unread)
-        typer.echo(f"{unread}: {count_text(number, 'message')}", err=as_json)
+        messages = count_text(number, "closing message")
+        typer.echo(f"{unread}: {messages}, one for each answer that is not read whole", err=as_json)
     compared = texts.comparisons()
     lacks_replies = _ask_judges(runs, judging)
     scores = score_runs(runs, compared, allow_invalid=allow_invalid, with_papers=paper)
@@ -226,9 +227,9 @@ def _print_matches(file: Path, run: Path, counts: "RowCounts", *, as_json: bool)
     if counts.hidden:
         typer.echo(f"warning: {file.name}: {counts.hidden}", err=True)
     for kind, entries in counts.problems.items():
-        more = ", ..." if len(entries) > _LISTED else ""
+        which = "such as" if len(entries) > _LISTED else "namely"
         named = ", ".join(entries[:_LISTED])
-        typer.echo(f"warning: {kind}: {len(entries)}, {named}{more}", err=True)
+        typer.echo(f"warning: {kind}: {len(entries)}, {which} {named}", err=True)
 
 
 def score_predictions(

@@ -5,7 +5,7 @@ of a file of predictions gets the same messages in a file: one line of JSON for 
 the conversation so far (``messages``). A file of replies has a line ``{"id": ..., "reply": ...}`` for each.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from agrotools.agents.llm import closing_message, second_closing_message
 from agrotools.core import Record, Reply, SampleView, UsageError
 from agrotools.core.files import read_text, write_whole
 from agrotools.core.form_item import asked_items
+from agrotools.core.texts import count_text
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.runner.records import iter_records
 from agrotools.text.answer_form import answer_form
@@ -24,10 +25,22 @@ ReplyKey = tuple[str, int]
 """Id of a sample, and epoch."""
 
 
+_NAMED = 5
+"""Samples that an error names."""
+_LINES_HINT = "fill in reply in the lines that score --unread writes of the same file of predictions, and nothing else"
+
+
+class GivenReply(NamedTuple):
+    """Reply to a closing message. ``messages``: what was sent, as the line of the reply says; None if it does not."""
+
+    text: str
+    messages: Any = None
+
+
 class GivenReplies(NamedTuple):
     """Replies to closing messages by sample and epoch, and the file that they are from."""
 
-    by_key: Mapping[ReplyKey, str]
+    by_key: Mapping[ReplyKey, GivenReply]
     file: str = ""
 
 
@@ -41,27 +54,40 @@ def write_messages(runs: Sequence[Path], file: Path) -> int:
     return len(lines)
 
 
-def _messages(records: Iterable[Record]) -> Iterable[dict[str, Any]]:
+def _messages(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     for record in records:
-        sample, trajectory = record.sample, record.trajectory
-        text = trajectory.answer_text if trajectory is not None else None
-        items = asked_items(sample.answer)
-        # Plug-ins with readers of their own have no form.
-        if text is None or not items or plugins_of_slots(sample.answer) or is_complete(text, items):
-            continue
-        view = SampleView(
-            id=sample.id,
-            query=sample.query,
-            files=(),
-            toolset=(),
-            answer_form=answer_form(sample.answer),
-            form=items,
-        )
-        has_form = bool(read_answer(text, items))
-        message = second_closing_message(view, text) if has_form else closing_message(view)
-        said = (("user", sample.query), ("assistant", text), ("user", message))
-        messages = [{"role": role, "content": content} for role, content in said]
-        yield {"id": sample.id, "epoch": record.epoch, "messages": messages, "reply": ""}
+        if messages := closing_conversation(record):
+            yield {
+                "id": record.sample.id,
+                "epoch": record.epoch,
+                "messages": messages,
+                "reply": "",
+            }
+
+
+def closing_conversation(record: Record) -> list[dict[str, str]]:
+    """Return question, answer and closing message of an answer that is not read whole; nothing of other records.
+
+    An answer in open text alone is read as it is.
+    """
+    sample, trajectory = record.sample, record.trajectory
+    text = trajectory.answer_text if trajectory is not None else None
+    items = asked_items(sample.answer)
+    has_form = any(not item.free_text for item in items) and not plugins_of_slots(sample.answer)
+    if text is None or not has_form or is_complete(text, items):
+        return []
+    view = SampleView(
+        id=sample.id,
+        query=sample.query,
+        files=(),
+        toolset=(),
+        answer_form=answer_form(sample.answer),
+        form=items,
+    )
+    names_values = bool(read_answer(text, items))
+    message = second_closing_message(view, text) if names_values else closing_message(view)
+    said = (("user", sample.query), ("assistant", text), ("user", message))
+    return [{"role": role, "content": content} for role, content in said]
 
 
 def read_replies(file: Path) -> GivenReplies:
@@ -76,7 +102,7 @@ def read_replies(file: Path) -> GivenReplies:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise UsageError(f"{file} cannot be read: {reason}", hint=hint) from error
-    replies: dict[ReplyKey, str] = {}
+    replies: dict[ReplyKey, GivenReply] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -91,8 +117,44 @@ def read_replies(file: Path) -> GivenReplies:
         if key in replies:
             raise UsageError(f"line {number} of {file} is a second reply of {key[0]}", hint=hint)
         if reply.strip():
-            replies[key] = reply
+            replies[key] = GivenReply(reply, row.get("messages"))
     return GivenReplies(replies, file.name)
+
+
+def check_replies(replies: GivenReplies, records: Iterable[Record]) -> None:
+    """Check that each reply is to a closing message that agrotools sends: an answer that is read stays as it is.
+
+    ``records``: those of the answers, before the replies.
+
+    Raises:
+        UsageError: a reply is to an answer that is read, or that is not there, or to other messages.
+    """
+    asked: dict[ReplyKey, list[dict[str, str]]] = {}
+    for record in records:
+        if messages := closing_conversation(record):
+            asked[record.sample.id, record.epoch] = messages
+    if others := [name for name, epoch in replies.by_key if (name, epoch) not in asked]:
+        raise UsageError(
+            f"{count_text(len(others), 'line')} of {replies.file} reply to no closing message, because the answers "
+            f"are read or missing: {_named(others)}",
+            hint=f"remove these lines; {_LINES_HINT}",
+        )
+    changed = [
+        key[0]
+        for key, reply in replies.by_key.items()
+        if reply.messages is not None and reply.messages != asked[key]
+    ]
+    if changed:
+        raise UsageError(
+            f"{count_text(len(changed), 'line')} of {replies.file} have other messages than those that agrotools "
+            f"sends: {_named(changed)}",
+            hint=_LINES_HINT,
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def with_reply(record: Record, reply: str | None) -> Record:

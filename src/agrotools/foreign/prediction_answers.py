@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+import orjson
+
 from agrotools.agents.parsing import spoken_answer
 from agrotools.core import Mode, Sample, UsageError
 from agrotools.core.form_item import asked_items
@@ -13,7 +15,8 @@ from agrotools.foreign.prediction_names import ERROR, FORM_HINT, MODE, snake_cas
 from agrotools.foreign.prediction_samples import MatchedRow, plain_text
 from agrotools.foreign.transcripts import MODES_OF_KEYS
 from agrotools.models.refusals import failed_request
-from agrotools.text.json_kinds import fields_of, is_list, is_object
+from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.json_kinds import fields_of, is_list, is_object, is_text
 from agrotools.text.labels import item_names, name_key
 
 GivenAnswer = str | Row | NoReply | None
@@ -23,7 +26,9 @@ _NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!"
 _NONE = "none"
 """Text that Python writes where there is no value. It is an answer where a choice has this name."""
 _KEYS_NAMED = 5
-"""Keys of an object that an error names."""
+"""Keys of objects that a message names."""
+_LONGEST_KEY = 40
+"""Characters of a key that a message shows: models write whole sentences as keys."""
 
 
 class PredictionColumn:
@@ -49,6 +54,16 @@ class PredictionColumn:
         self.of_table = of_table
         values = [match.row.get(taken.whole) for match in matches] if taken.whole else []
         self.name_items = any(_names_item(fields_of(value), items) for value in values)
+        self.items = items
+        self.other_keys: dict[str, None] = {}
+        """Keys that objects have beside values of an answer, and that are not read."""
+
+    def named_keys(self) -> str:
+        """Return the first of the other keys in words: ``keys note, explanation``."""
+        names = [" ".join(key.split())[:_LONGEST_KEY] for key in self.other_keys]
+        more = ", ..." if len(names) > _KEYS_NAMED else ""
+        word = "key" if len(names) == 1 else "keys"
+        return f"{word} {', '.join(names[:_KEYS_NAMED])}{more}"
 
     def refuse(self, value: Any, label: str) -> UsageError:
         """Return the error for an object that holds no reply."""
@@ -61,6 +76,16 @@ class PredictionColumn:
             f"column {self.taken.whole} of {self.file} holds {what} in {label}, which is no reply and no answer",
             hint=FORM_HINT,
         )
+
+
+def _json_of(text: str) -> Any:
+    """Return what a text is in JSON; None if it is anything else than one object."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _names_item(fields: Row, items: Collection[str]) -> bool:
@@ -112,7 +137,21 @@ class RowAnswers:
             raise self.column.refuse(value, self.label)
         if is_list(value) and any(is_object(each) or is_list(each) for each in value):
             raise self.column.refuse(value, self.label)
-        return (value,)
+        return (self._asked_fields(value),)
+
+    def _asked_fields(self, value: Any) -> Any:
+        """Return an object without what models write beside the values that are asked for, as an explanation.
+
+        An object without any of these values stays whole: it is a wrong answer, not an empty one.
+        """
+        fields = fields_of(_json_of(value) if is_text(value) else value)
+        if not _names_item(fields, self.items):
+            return value
+        others = [str(name) for name in fields if name_key(str(name)) not in self.column.items]
+        self.column.other_keys.update(dict.fromkeys(others))
+        if is_text(value):
+            return value  # the reader of the form takes the values out of it
+        return {name: each for name, each in fields.items() if name_key(str(name)) in self.items}
 
     def _of_items(self) -> GivenAnswer:
         """Return the values of the columns that are named by an item, as lines of the form."""
@@ -158,11 +197,13 @@ def _may_be_none(sample: Sample) -> bool:
 
 
 def _answer_text(value: Any, items: Mapping[str, str]) -> str:
-    """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form."""
+    """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form: null is unknown."""
     if is_object(value):
         fields = cast("Row", value)
         values = {
-            items.get(name_key(name), name): " ".join(_value_text(each).split())
+            items.get(name_key(name), name): (
+                UNKNOWN if each is None else " ".join(_value_text(each).split())
+            )
             for name, each in fields.items()
         }
         return "\n".join(f"{name}: {text}" for name, text in values.items())

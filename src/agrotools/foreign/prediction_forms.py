@@ -35,6 +35,7 @@ class PredictionRows(NamedTuple):
     ``hidden``: what is read although a workbook hides it. ``numbers``: number of each row in the file, of a table with
     its header, as a spreadsheet shows it. ``own``: column that is scored because the table that the benchmark is made
     of has one of this name. ``gold_tools``: tools of the reference calls in the file itself, by number of the row.
+    ``prompt``: column of this form with the text that was asked, which may hold more than the question.
     """
 
     rows: list[Row]
@@ -46,6 +47,7 @@ class PredictionRows(NamedTuple):
     hidden: str = ""
     own: str = ""
     gold_tools: Mapping[int, tuple[str, ...]] = _NO_TOOLS
+    prompt: str = ""
 
 
 class _Form(NamedTuple):
@@ -57,6 +59,7 @@ class _Form(NamedTuple):
     left: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     gold_tools: Mapping[int, tuple[str, ...]] = _NO_TOOLS
+    prompt: str = ""
 
 
 def read_prediction_rows(
@@ -104,6 +107,7 @@ def read_prediction_rows(
         form.left,
         hidden,
         gold_tools=form.gold_tools,
+        prompt=form.prompt,
     )
 
 
@@ -295,18 +299,28 @@ def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> _Form:
         found[key] = {
             **{name: of_doc[name] for name in of_doc if snake_case(name) in IDS},
             "index": row["doc_id"],
+            "input": _lm_eval_prompt(row),
             "filter": row.get("filter") if is_filtered else None,
             "resps": _lm_eval_replies(row.get("resps") or row.get("filtered_resps")),
             "filtered_resps": _lm_eval_replies(row.get("filtered_resps")),
         }
     if is_filtered:
-        return _Form([*found.values()], "samples of lm-eval", "filtered_resps")
+        return _Form([*found.values()], "samples of lm-eval", "filtered_resps", prompt="input")
     left = (
         ("column filtered_resps",)
         if any("filtered_resps" in row and row.get("resps") for row in rows)
         else ()
     )
-    return _Form([*found.values()], "samples of lm-eval", "resps", left)
+    return _Form([*found.values()], "samples of lm-eval", "resps", left, prompt="input")
+
+
+def _lm_eval_prompt(row: Row) -> str | None:
+    """Return the text that was asked: ``input`` of lmms-eval, or the first of the ``arguments`` of lm-eval."""
+    if is_text(row.get("input")):
+        return row["input"]
+    request = fields_of(fields_of(row.get("arguments")).get("gen_args_0"))
+    text = request.get("arg_0")
+    return text if is_text(text) else None
 
 
 def _lm_eval_replies(replies: Any) -> list[str] | None:

@@ -32,6 +32,7 @@ from agrotools.foreign.prediction_photos import (
     with_own_column,
 )
 from agrotools.foreign.prediction_samples import (
+    POSITION,
     MatchedRow,
     RowSamples,
     name_of_row,
@@ -129,7 +130,10 @@ def match_rows(
     for name in others:
         if f"--only={name}" not in choosing.decided:
             choosing.readings.leave(f"column {name}")
-    answers, epochs = _by_epoch(_answers(changed, column, repeats), choosing, problems)
+    given = _answers(changed, column, repeats)
+    if column.other_keys:
+        choosing.readings.leave(f"in column {taken.whole}: {column.named_keys()}")
+    answers, epochs = _by_epoch(given, choosing, problems)
     matched = len({key[:2] for key in answers})
     counts = RowCounts(len(table.rows), matched, dict(by), problems, table.hidden, epochs)
     turns = [len(row[key]) for row in table.rows for key in MODES_OF_KEYS if is_list(row.get(key))]
@@ -213,6 +217,8 @@ def _say_ids(table: PredictionRows, by: Mapping[str, int], choosing: Choosing) -
         choosing.readings.take(f"ids by {', '.join(ids)}")
     if table.form:
         choosing.readings.take(table.form)
+    if table.prompt in by and POSITION not in by:
+        choosing.readings.leave("doc_id as position")
 
 
 def _only(table: PredictionRows, file: str, only: Mapping[str, str]) -> PredictionRows:

@@ -11,7 +11,7 @@ from agrotools.core.readings import Readings
 from agrotools.core.texts import count_text
 from agrotools.foreign.prediction_columns import PredictionCell, ReadColumn, with_cell
 from agrotools.foreign.prediction_forms import Row
-from agrotools.knowledge.countables import countable_named
+from agrotools.knowledge.countables import countable_named, is_counter
 from agrotools.knowledge.words import folded
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.text import cells
@@ -20,16 +20,10 @@ from agrotools.text.labels import label_key
 from agrotools.text.tables import CellFault
 from agrotools.text.yes_no import YES_INITIALS
 
-_PERCENT = frozenset(map(folded, ("porciento", "Prozent")))
-_PIECES = frozenset(
-    map(
-        folded, "pc pcs piece pieces unidade unidades unidad un und ud uds Stück Stk pièces".split()
-    )
-)
-"""What is written behind any number of things."""
 _YES, _NO = (*cells.YES, *YES_INITIALS, "1.0"), (*cells.NO, "0.0")
 """Words for yes and no; pandas writes a column of both and of empty cells as 1.0 and 0.0."""
 _STRANGE_LABELS = "labels that are none of the choices (they score 0)"
+_UNREAD_ANSWERS = "answers that are not read (they score 0)"
 _SHOWN = 40
 """Characters of an answer that a message shows."""
 
@@ -84,15 +78,14 @@ def _plain_number(item: FormItem, text: str) -> str:
 
 
 def _says_nothing_else(item: FormItem, word: str) -> bool:
-    """Return True for the unit of an item in another language, or what the item counts."""
-    noun = folded(word)
+    """Return True for a word behind a number that only says what the item counts: that of its label, or ``pcs``."""
     if item.unit is not None:
-        return item.unit == "%" and noun in _PERCENT
-    if noun in _PIECES:
-        return True
-    thing = countable_named(noun)
+        return False
+    noun = folded(word)
     label = f" {folded(item.label)} "
-    return thing is not None and f" {folded(thing.objects)} " in label
+    thing = countable_named(noun)
+    names_thing = thing is not None and f" {folded(thing.objects)} " in label
+    return is_counter(noun) or names_thing or f" {noun} " in label
 
 
 # --- what is not read -------------------------------------------------------------------------------------------------
@@ -102,7 +95,7 @@ def unread_values(sample: Sample, text: str, single: str) -> tuple[str, str] | N
     """Return what cannot be read of an answer: the kind of problem, and its values; None for nothing.
 
     ``single``: what other samples ask for that want one value; empty if there are none.
-    A text is no label if it is long: its words are read for a score of their own.
+    A text is no label if it is long.
     """
     items = asked_items(sample.answer)
     if plugins_of_slots(sample.answer) or all(item.free_text for item in items):
@@ -138,12 +131,10 @@ def _without_form(
     items: Sequence[FormItem], text: str, single: str, sample: Sample
 ) -> tuple[str, str] | None:
     if len(items) == 1:
-        item = items[0]
-        if item.is_number or item.type == "boolean":
-            return "answers that are not read (they score 0)", _shown(text)
-        if len(text.strip()) <= _SHOWN and _is_strange_label(item, text, sample):
-            return _STRANGE_LABELS, _shown(text)
-        return None
+        if not items[0].choices or len(text.strip()) > _SHOWN:
+            return _UNREAD_ANSWERS, _shown(text)
+        is_strange = _is_strange_label(items[0], text, sample)
+        return (_STRANGE_LABELS, _shown(text)) if is_strange else None
     names = ", ".join(item.name for item in items)
     values = read_answer(text, tuple(items))
     lacking = [item.name for item in items if item.name not in values]

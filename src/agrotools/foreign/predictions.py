@@ -15,7 +15,13 @@ from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, Usag
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Readings
-from agrotools.foreign.asked_again import NO_REPLIES, GivenReplies, with_reply
+from agrotools.core.texts import count_text
+from agrotools.foreign.asked_again import (
+    NO_REPLIES,
+    GivenReplies,
+    check_replies,
+    with_reply,
+)
 from agrotools.foreign.batch_output import NoReply
 from agrotools.foreign.inspect_logs import import_log, own_log, read_content
 from agrotools.foreign.prediction_answers import GivenAnswer
@@ -180,19 +186,44 @@ def import_predictions(
         sample_ids=items.sample_ids(),
         planned=items.sizes(),
     )
+    _read_replies(replies, benchmark, items, matched.answers, file.name, choosing)
     folder = out or default_folder(manifest)
     single = single_value(benchmark)
     with RunStore(folder, manifest) as store:
         for item in items:
             rows = matched.answers.get(item.key, [])
-            reply = replies.by_key.get((item.sample.id, item.epoch))
+            given = replies.by_key.get((item.sample.id, item.epoch))
+            reply = given.text if given else None
             record = _record(benchmark, item, rows, file.name, counts.problems, single, reply)
             if record.key not in store.opened_with:
                 store.append(record)
-    answers = {(name, epoch) for _mode, name, epoch in matched.answers}
-    if others := [name for name, epoch in replies.by_key if (name, epoch) not in answers]:
-        counts.problems[f"replies in {replies.file} to samples without an answer"] = others
     return folder, counts
+
+
+def _read_replies(
+    replies: GivenReplies,
+    benchmark: Benchmark,
+    items: WorkItems,
+    answers: Mapping[Key, Sequence[tuple[str, GivenAnswer]]],
+    file: str,
+    choosing: Choosing,
+) -> None:
+    """Check the replies to closing messages, and say how many answers were asked again.
+
+    Raises:
+        UsageError: a reply is to no closing message of these answers.
+    """
+    if not replies.by_key:
+        return
+    replied = [item for item in items if (item.sample.id, item.epoch) in replies.by_key]
+    records = [
+        _counted_record(benchmark, item, answers[item.key], file)[0]
+        for item in replied
+        if item.key in answers
+    ]
+    check_replies(replies, records)
+    number = count_text(len(replies.by_key), "answer")
+    choosing.readings.take(f"{number} asked again, replies in {replies.file}")
 
 
 def _is_quick_part(answered: Set[Key], benchmark: Benchmark, modes: Sequence[Mode]) -> bool:
@@ -280,7 +311,7 @@ def _content_hash(file: Path, decided: Mapping[str, str], replies: GivenReplies)
     more: dict[str, object] = {"readings": decided} if decided else {}
     if replies.by_key:
         more["replies"] = {
-            f"{name} {epoch}": text for (name, epoch), text in replies.by_key.items()
+            f"{name} {epoch}": reply.text for (name, epoch), reply in replies.by_key.items()
         }
     return sha256_of_json({"file": content, **more}) if more else content
 
@@ -300,9 +331,7 @@ def _record(
     """
     if not rows:
         return _record_of(benchmark, item, None, file)
-    records = [_record_of(benchmark, item, answer, file) for _label, answer in rows]
-    valid = [at for at, record in enumerate(records) if not record.invalid]
-    place = valid[-1] if valid else len(records) - 1
+    counted, place = _counted_record(benchmark, item, rows, file)
     labels = [label for label, _answer in rows]
     before, after = labels[:place], labels[place + 1 :]
     if before:
@@ -310,11 +339,21 @@ def _record(
     if after:
         problems["rows without an answer after one of the same sample (the answer counts)"] += after
     label, answer = rows[place]
-    record = with_reply(records[place], reply)
+    record = with_reply(counted, reply)
     if problem := _problem_of(record, label, answer, single):
         kind, row = problem
         problems[kind].append(row)
     return record
+
+
+def _counted_record(
+    benchmark: Benchmark, item: WorkItem, rows: Sequence[tuple[str, GivenAnswer]], file: str
+) -> tuple[Record, int]:
+    """Return the record of the last row that holds an answer, or of the last row, and the place of this row."""
+    records = [_record_of(benchmark, item, answer, file) for _label, answer in rows]
+    valid = [at for at, record in enumerate(records) if not record.invalid]
+    place = valid[-1] if valid else len(records) - 1
+    return records[place], place
 
 
 def _problem_of(

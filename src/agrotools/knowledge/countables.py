@@ -9,6 +9,12 @@ from agrotools.knowledge.words import folded
 
 _PLURAL_ENDINGS = ("", "s", "es")
 """Endings of regular plurals; the others are listed."""
+COUNTERS = (
+    *("pc", "pcs", "piece", "pieces", "stück", "stk", "un", "und", "ud", "uds"),
+    *("unidad", "unidade", "unidades", "pièces"),
+    *("个", "颗", "株", "棵", "只", "头", "粒", "朵", "片", "穗"),
+)
+"""Words behind a number that only say that things were counted, in lower case."""
 
 
 class Countable(FrozenModel):
@@ -31,6 +37,16 @@ def countables() -> dict[str, Countable]:
 def countable_named(noun: str) -> Countable | None:
     """Return the object that a noun in any listed language names, in singular or plural; None for another noun."""
     return _by_noun().get(folded(noun))
+
+
+def is_counter(noun: str) -> bool:
+    """Return True for a word that says of any number that things were counted: ``pcs``."""
+    return folded(noun) in _folded_counters()
+
+
+@cache
+def _folded_counters() -> frozenset[str]:
+    return frozenset(map(folded, COUNTERS))
 
 
 @cache

@@ -394,7 +394,7 @@ def _unread_line(unread: Unread) -> str:
 def _scores_without_form(mode: Mode, part: ModeSummary, form: NoForm) -> str:
     """Return which scores there are where answers lack the form."""
     if not form.too_many or (mode != "step-by-step" and part.headline):
-        return "the others score 0"
+        return "the others score 0 in whole or in part"
     if mode == "step-by-step":
         return "no SummAcc"
     words = part.metrics.get(FAS_TEXT)

@@ -27,7 +27,7 @@ from agrotools.formats.table_use import USE_KEY, TableUse, stored_use
 from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
 from agrotools.formats.tool_labels import LABELS_KEY, ToolLabels, stored_labels
 from agrotools.formats.writing import check_replaceable
-from agrotools.knowledge.countables import countables
+from agrotools.knowledge.countables import COUNTERS, countables
 from agrotools.text import cells
 from agrotools.text.cells import Value
 from agrotools.text.json_kinds import is_number
@@ -37,7 +37,7 @@ from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools_build.choosing import Chosen
 from agrotools_build.own_photos.columns import CLASS, EMPTY
-from agrotools_build.own_photos.headers import holds, words_of
+from agrotools_build.own_photos.headers import holds
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
     NAMES,
@@ -875,7 +875,7 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
 def _is_counted(noun: str, column: Column, measure: Measure) -> bool:
     """Return True if a noun after a number is what a column counts, or only says that it is counted."""
     words = [
-        *words_of("counters"),
+        *COUNTERS,
         *filter(None, (column.target, column.objects, column.objects_zh)),
     ]
     if thing := countables().get(column.target or ""):

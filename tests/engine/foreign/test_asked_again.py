@@ -1,19 +1,22 @@
 """Closing messages for answers in a file that are not read, and replies to them."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from agrotools.core import UsageError
-from agrotools.foreign.asked_again import read_replies
+from agrotools.core import Record, Sample, Step, Trajectory, UsageError
+from agrotools.foreign.asked_again import closing_conversation, read_replies
+from agrotools.foreign.predictions import import_predictions
+from agrotools.loading import load_benchmark
 from support.command import run_command
 from support.sums_benchmark import write_sums
 
 PREDICTIONS = ("score", "--benchmark", "sums", "--predictions", "p.jsonl")
 
 
-def _write(path: Path, rows: list[dict[str, str]]) -> None:
+def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -45,6 +48,26 @@ def test_each_answer_that_is_not_read_has_the_message_that_a_model_gets(folder: 
     assert "mean cannot be read (about 3.8): write one number in t/ha" in second[2]["content"]
 
 
+def test_answers_in_open_text_are_not_asked_again() -> None:
+    words = {"type": "open_text", "name": "advice", "label": "advice"}
+    advice = {**words, "facts": [{"phrases": ["spray"]}]}
+    count = {"type": "tolerance", "name": "count", "label": "number of apples", "value": 3}
+    text = "Spray the three trees."
+    assert not closing_conversation(_answered(advice, text))
+    assert closing_conversation(_answered(count, text))
+
+
+def _answered(slot: Mapping[str, object], text: str) -> Record:
+    fields = {"id": "s", "query": "?", "files": [], "family": "CM", "task_type": "tree_counting", "toolset": [],
+              "answer_type": "exact", "template": "own", "source": "made up", "answer": [slot], "cluster": "s",
+              }  # fmt: skip
+    sample = Sample.model_validate(fields)
+    step = Step(turn=0, kind="answer", text=text)
+    return Record(
+        sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered")
+    )
+
+
 def test_replies_to_the_messages_count(folder: Path) -> None:
     replies = [
         {"id": "sum-0001", "reply": "3.755 t/ha"},
@@ -63,6 +86,37 @@ def test_replies_to_the_messages_count(folder: Path) -> None:
     assert left == ["sum-0002"]
     before, after = (_fas(folder / name) for name in ("before", "run"))
     assert (before, after) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"id": "sum-0000", "reply": "mean: 3.75 t/ha"}, "reply to no closing message.*sum-0000"),
+        ({"id": "sum-0009", "reply": "mean: 3.75 t/ha"}, "reply to no closing message.*sum-0009"),
+        (
+            {"id": "sum-0001", "reply": "3.755 t/ha", "messages": []},
+            "other messages than.*sum-0001",
+        ),
+    ],
+)
+def test_only_answers_that_are_not_read_are_asked_again(
+    folder: Path, line: Mapping[str, object], message: str
+) -> None:
+    _write(folder / "r.jsonl", [line])
+    sums = load_benchmark(folder / "sums")
+    replies = read_replies(folder / "r.jsonl")
+    with pytest.raises(UsageError, match=message):
+        import_predictions(folder / "p.jsonl", sums, "sums", out=folder / "run", replies=replies)
+    assert not (folder / "run").exists()
+
+
+def test_the_written_lines_with_replies_are_counted(folder: Path) -> None:
+    run_command(*PREDICTIONS, "--unread", "asked.jsonl", "--out", "before")
+    rows = [json.loads(line) for line in (folder / "asked.jsonl").read_text().splitlines()]
+    rows[0]["reply"] = "3.755 t/ha"
+    _write(folder / "asked.jsonl", rows)
+    ended = run_command(*PREDICTIONS, "--replies", "asked.jsonl", "--out", "run")
+    assert "1 answer asked again, replies in asked.jsonl" in ended.stderr
 
 
 def _fas(run: Path) -> float | None:

@@ -10,6 +10,7 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
 from agrotools.exit_codes import UNDECIDED, code_of
 from agrotools.foreign.prediction_columns import ColumnAnswers
+from agrotools.foreign.prediction_samples import name_of_row
 from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from agrotools.loading.benchmarks import Loading, load_as
@@ -125,7 +126,11 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 3  # almost nothing was answered
     assert "warning: samples without a row (invalid, left out of the scores): 18" in result.output
-    assert "warning: rows without a sample: 1, row 3 (sample x)" in result.output
+    assert "warning: rows without a sample: 1, namely row 3 (sample x)" in result.output
+
+
+def test_a_row_is_named_by_its_index_also_by_the_first_one():
+    assert name_of_row(12, {"index": 0, "prediction": "yes"}) == "row 12 (index 0)"
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,25 @@ def test_an_object_of_values_is_an_answer(tmp_path, sums):
     assert fas(read(tmp_path, sums, lines(rows))[0]) == 1
 
 
+@pytest.mark.parametrize("written", [dict, json.dumps])
+def test_other_keys_of_an_object_are_named_and_not_read(tmp_path, sums, written):
+    others = {"mean_alt": 99, "explanation": "a guess"}
+    rows = [
+        {"id": one, "prediction": written({"mean": mean, **others})}
+        for one, mean in zip(IDS, MEANS, strict=True)
+    ]
+    run, readings, _ = read(tmp_path, sums, lines(rows))
+    assert fas(run) == 1
+    assert readings.left == ["in column prediction: keys mean_alt, explanation"]
+
+
+def test_null_in_an_object_is_the_answer_unknown(tmp_path, sums):
+    rows = [{"id": one, "prediction": {"mean": None}} for one in IDS]
+    run, _, counts = read(tmp_path, sums, lines(rows))
+    assert (fas(run), run.valid, counts.problems) == (0, COUNT, {})
+    assert run.samples()[0].trajectory.answer_text == "mean: unknown"
+
+
 @pytest.mark.parametrize("stored", [{"foo": "1"}, chat("mean: 1"), [{"text": "mean: 1"}]])
 def test_an_object_of_another_program_is_refused_with_the_form(tmp_path, sums, stored):
     with pytest.raises(UsageError, match=r"which is no reply and no answer") as raised:
@@ -416,6 +435,45 @@ def test_samples_of_lm_eval_have_repeats_and_filters(tmp_path, sums):
     assert fas(read(tmp_path, sums, filtered)[0]) == 1
     chosen = {"column": "filtered_resps", "only": {"filter": "strict"}}
     assert fas(read(tmp_path, sums, filtered, **chosen)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda query: {"input": query},
+        lambda query: {"input": f"{query}\nAnswer with one line."},
+        lambda query: {"arguments": {"gen_args_0": {"arg_0": query, "arg_1": {"until": []}}}},
+    ],
+)
+def test_the_prompt_of_lm_eval_tells_the_sample_where_the_position_is_another(
+    tmp_path, sums, queries, asked
+):
+    rows = [lm_eval(COUNT - 1 - n, [RIGHT[n]], doc={}, **asked(queries[n])) for n in NUMBERS]
+    run, readings, _ = read(tmp_path, sums, lines(rows))
+    assert (fas(run), run.valid) == (1, COUNT)
+    assert "ids by input" in readings.taken
+    assert "doc_id as position" in readings.left
+
+
+def test_positions_count_beside_prompts_of_several_questions_only_if_no_prompt_contradicts(
+    tmp_path, sums, queries
+):
+    examples = "\n".join(queries[:3])
+    prompts = [queries[n] if n % 2 else examples for n in NUMBERS]
+    in_order = [lm_eval(n, [RIGHT[n]], doc={}, input=prompts[n]) for n in NUMBERS]
+    run, readings, _ = read(tmp_path, sums, lines(in_order))
+    assert (fas(run), run.valid) == (1, COUNT)
+    assert "ids by position, input" in readings.taken
+    moved = [lm_eval((n + 1) % COUNT, [RIGHT[n]], doc={}, input=prompts[n]) for n in NUMBERS]
+    run, _, counts = read(tmp_path, sums, lines(moved))
+    assert len(counts.problems["rows without a sample"]) == COUNT // 2
+    assert run.valid == COUNT // 2
+
+
+def test_a_prompt_of_another_sample_than_the_id_is_refused(tmp_path, sums, queries):
+    rows = [lm_eval(n, [RIGHT[n]], input=queries[9 - n]) for n in NUMBERS]
+    with pytest.raises(UsageError, match="sum-0000 by id, but to sum-0009 by input"):
+        read(tmp_path, sums, lines(rows))
 
 
 def workbook(path, sheets, hidden=()):

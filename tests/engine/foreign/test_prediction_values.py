@@ -107,7 +107,9 @@ def test_a_number_is_read_beside_words_that_change_nothing(tmp_path, orchard, wr
 
 
 @pytest.mark.parametrize(
-    "written", ["13 folhas", "13 pears", "3 dozen", "more than 13", "about 13", "13 or 14", "1O", "5 mortas", "13?"]
+    "written",
+    ["13 folhas", "13 pears", "3 dozen", "more than 13", "about 13", "cerca de 13", "thirteen", "13 or 14", "1O",
+     "5 mortas", "13?"],
 )  # fmt: skip
 def test_what_may_mean_another_number_is_named(tmp_path, orchard, written):
     scores, _, counts = read(tmp_path, orchard, csv_of("id;prediction", f"a-2;{written}"))
@@ -115,6 +117,29 @@ def test_what_may_mean_another_number_is_named(tmp_path, orchard, written):
     assert counts.problems["answers that are not read (they score 0)"] == [
         f"row 2 (id a-2): {written!r}"
     ]
+
+
+@pytest.mark.parametrize("header", ["prediction", "value"])
+@pytest.mark.parametrize(
+    ("label", "unit", "written", "score"),
+    [
+        ("number of peaches that can be seen", None, "13 peaches", 1),
+        ("number of peaches that can be seen", None, "13 pcs", 1),
+        ("number of peaches that can be seen", None, "13 leaves", 0),
+        ("share of the leaf that is diseased", "%", "13,0 %", 1),
+        ("share of the leaf that is diseased", "%", "13 percent", 1),
+        ("share of the leaf that is diseased", "%", "13 por cento", 0),
+    ],
+)
+def test_a_prediction_and_a_column_for_the_value_are_read_alike(
+    tmp_path, header, label, unit, written, score
+):
+    slot = {**VALUE, "label": label, "unit": unit, "value": 13}
+    rows = [sample(tmp_path, "s", "x.jpg", "How much?", [slot])]
+    scores, _, _ = read(
+        tmp_path, built(tmp_path, "own", rows), csv_of(f"id;{header}", f"s;{written}")
+    )
+    assert scores["s"] == [score]
 
 
 @pytest.mark.parametrize(
