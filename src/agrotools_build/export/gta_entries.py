@@ -33,7 +33,7 @@ from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.loading.values import NOTHING, lettered, list_in, number_in, read_rows, value_at
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
-from agrotools.text.quantities import read_quantity
+from agrotools.text.quantities import Quantity, read_quantity
 from agrotools.text.units import canonical_unit, unit_at
 
 MAP_FILE = "agrotools-map.toml"
@@ -422,9 +422,8 @@ class AnswerReader:
         ):
             raise BenchmarkError("its whitelist is not a list of lists of spellings")
         spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
-        if len(spellings) > 1 and all(
-            {_truth(group), *map(number_in, group)} == {None} for group in spellings
-        ):
+        are_words = all({_truth(group), *map(number_in, group)} == {None} for group in spellings)
+        if len(spellings) > 1 and are_words and kind != "tolerance":
             # As published: in any order, anywhere in the answer, beside no word of the blacklist.
             unwanted = [
                 str(word)
@@ -442,12 +441,33 @@ class AnswerReader:
         # One value is compared whole, so that it holds no word of the blacklist. As choices of the form these words
         # would tell a model that the answer is one of a few.
         plain: list[Plain] = []
-        for number, (value, *aliases) in enumerate(spellings, start=1):
+        is_number = kind == "tolerance"
+        for number, group in enumerate(spellings, start=1):
             at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
-            is_number = kind == "tolerance" and number_in(value) is not None
-            own = self._number(value, {}) if is_number else self._exact(value, aliases, self.entry)
+            own = (
+                self._number_of(group)
+                if is_number
+                else self._exact(group[0], group[1:], self.entry)
+            )
             plain.append(at | own)
         return plain
+
+    def _number_of(self, spellings: Sequence[str]) -> Plain:
+        """Return the fields of the number that spellings write; words such as ``fourteen metres`` may stand beside it.
+
+        BenchmarkError: no spelling is a number, or one is a number outside the tolerance of the first.
+        """
+        written = [text for text in spellings if read_quantity(normalise(text)) is not None]
+        first, *others = written or spellings
+        number = self._number(first, {})
+        sizes = {key: size for key, size in number.items() if key != "unit"}  # it is checked later
+        margin = ToleranceSlot.model_validate({"name": "answer", "label": "", **sizes}).margin
+        for other in others:
+            if abs(self._number(other, {})["value"] - number["value"]) > margin:
+                raise BenchmarkError(
+                    f"its spellings {first!r} and {other!r} differ by more than its tolerance ([answers])"
+                )
+        return number
 
     def _part(self, one: Any, whole: Any, number: int) -> Plain:
         """Return the slot of a part of the answer, which is an object or a plain value; ``whole``: what it is in."""
@@ -554,6 +574,7 @@ class AnswerReader:
         return {"type": "choice_set", "value": [*members], "choices": choices}
 
     def _number(self, value: Any, scope: Any) -> Plain:
+        """Return the fields of a number and its tolerance, in the unit that the files state, else in its own."""
         text, defaults = normalise(str(value)), self.fields.defaults
         found = None if isinstance(value, bool) else read_quantity(text)
         if found is None:
@@ -562,11 +583,13 @@ class AnswerReader:
             )
         unit = self._at("unit", scope) or self._at("unit", self.entry)
         unit = unit or (found.unit.symbol if found.unit else self._unit_in_words(text))
-        number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
-        if (stated := _MARGIN.search(text)) or found.high > found.low:
-            return number | {
-                "abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2
-            }
+        low, high = _ends(found, unit)
+        number = {"type": "tolerance", "value": (low + high) / 2, "unit": unit}
+        if stated := _MARGIN.search(text):
+            zero, size = _ends(found._replace(low=0.0, high=float(stated[1])), unit)
+            return number | {"abs_tol": size - zero}
+        if high > low:
+            return number | {"abs_tol": (high - low) / 2}
         margin = self._margin(scope, unit) or self._margin(self.entry, unit)
         if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
             raise BenchmarkError(
@@ -688,6 +711,15 @@ def _unknown(name: str) -> Plain:
 def _truth(texts: Sequence[str]) -> bool | None:
     truths = {plain_yes(text) for text in texts}
     return truths.pop() if len(truths) == 1 else None
+
+
+def _ends(quantity: Quantity, unit: Any) -> tuple[float, float]:
+    """Return both ends of a quantity in the unit of the answer; BenchmarkError if its own does not convert to it."""
+    ends = quantity.ends_in(str(unit) if unit else None)
+    if ends is None:
+        own = quantity.unit.symbol if quantity.unit else "none"
+        raise BenchmarkError(f"its answer is in {own}, and its unit is {unit!r} ([answer] unit)")
+    return ends
 
 
 def _only_number(spellings: Sequence[str]) -> int | float | None:

@@ -128,6 +128,54 @@ def test_a_number_without_a_tolerance_has_the_unit_of_its_entry(root: Path) -> N
     assert "answer: <number> cm\n" in benchmark.view(sample, "end-to-end").answer_form
 
 
+@pytest.mark.parametrize(
+    ("spellings", "unit", "value", "unit_of_answer"),
+    [
+        (["6.3 m", "6.3m"], "m", 6.3, "m"),
+        (["630 cm", "6.3 m"], "m", 6.3, "m"),
+        (["about 6.3"], "m", 6.3, "m"),
+        (["31.7%"], "%", 31.7, "%"),
+        (["31.7 %"], None, 31.7, "%"),
+        (["five metres", "5 m"], "m", 5, "m"),
+    ],
+)
+def test_a_number_with_a_tolerance_is_read_with_its_unit(
+    root: Path, spellings: list[str], unit: str | None, value: float, unit_of_answer: str
+) -> None:
+    gold = {"whitelist": [spellings], "blacklist": None}
+    entry = _entry(gt_answer=gold, answer_type="tolerance", abs_tol=0.2, unit=unit)
+    (slot,) = _load(root, entry).samples[0].answer
+    assert (slot.type, slot.unit, slot.abs_tol) == ("tolerance", unit_of_answer, 0.2)
+    assert slot.value == pytest.approx(value)
+
+
+def test_a_margin_in_the_text_has_the_unit_of_the_answer(root: Path) -> None:
+    gold = {"whitelist": [["75 ± 3 mm"]], "blacklist": None}
+    entry = _entry(gt_answer=gold, answer_type="tolerance", unit="cm")
+    (slot,) = _load(root, entry).samples[0].answer
+    assert (slot.value, slot.abs_tol) == (pytest.approx(7.5), pytest.approx(0.3))
+
+
+@pytest.mark.parametrize(
+    ("whitelist", "reason"),
+    [
+        ([["tall"]], "is of type tolerance and no number"),
+        ([["tall"], ["broad"]], "is of type tolerance and no number"),
+        ([["6.3 kg"]], "its answer is in kg, and its unit is 'm'"),
+        ([["6.3 m", "7 m"]], "'6.3 m' and '7 m' differ by more than its tolerance"),
+    ],
+)
+def test_an_answer_with_a_tolerance_that_is_no_number_of_its_unit_is_refused(
+    root: Path, whitelist: list[list[str]], reason: str
+) -> None:
+    gold = {"whitelist": whitelist, "blacklist": None}
+    entry = _entry(gt_answer=gold, answer_type="tolerance", abs_tol=0.2, unit="m")
+    benchmark = _load(root, _entry(), entry)
+    ((message, entries),) = benchmark.header.metadata["unread"].items()
+    assert reason in message
+    assert entries == ["1"]
+
+
 _WEEDS = ["Lantana", "parthenium", "siam weed", "snake weed"]
 _LETTERED = "\nA. Lantana\nB. parthenium\nC. siam weed\nD. snake weed"
 
