@@ -15,7 +15,7 @@ from agrotools.cli.output import (
 )
 from agrotools.cli.reading import new_readings, print_readings
 from agrotools.core.registry import function_of
-from agrotools.exit_codes import FAULTS
+from agrotools.exit_codes import DONE, FAULTS
 
 if TYPE_CHECKING:
     from agrotools.loading.checking import Checkup
@@ -163,10 +163,10 @@ def check(
         )
     readings, options = new_readings(yes=yes), benchmark_options(option or ())
     if propose_map:
-        lines = propose_map_of(name, folder, terminal_progress(), options, readings)
+        proposal = propose_map_of(name, folder, terminal_progress(), options, readings)
         print_readings(readings)
-        typer.echo("\n".join(lines))
-        return
+        typer.echo("\n".join(proposal.lines))
+        raise typer.Exit(DONE if proposal.reads_all else FAULTS)
     result = check_benchmark(name, folder, terminal_progress(), options, readings)
     print_readings(readings)
     if as_json:

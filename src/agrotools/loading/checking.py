@@ -43,6 +43,13 @@ class FileCheck(NamedTuple):
     expected: tuple[ExpectedCount, ...] | None = None
 
 
+class MapProposal(NamedTuple):
+    """Result of writing a field map: lines on what was found, and whether the map reads every entry as it is."""
+
+    lines: Sequence[str]
+    reads_all: bool
+
+
 class Count(NamedTuple):
     """Measured count and the published one. ``decides``: True if a difference means that this is another benchmark."""
 
@@ -158,8 +165,8 @@ def propose_map_of(
     progress: Progress = no_progress,
     options: Options = MappingProxyType({}),
     readings: Readings | None = None,
-) -> list[str]:
-    """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
+) -> MapProposal:
+    """Write a field map for the files of the benchmark ``name``, and return what they hold."""
     plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
     if plugin.files.propose is None:
         raise UsageError(

@@ -4,7 +4,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,7 @@ AnswerKind = Literal[
     "exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"
 ]
 Paths = dict[str, str]
+Plain = dict[str, Any]
 
 
 class Defaults(FrozenModel):
@@ -118,22 +119,41 @@ def _merged(base: Any, own: Any) -> Any:
 
 
 def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int]:
-    """Count the fields of entries, files and messages that the map does not read."""
+    """Count the fields of entries, files, messages and answers that the map does not read."""
+    counts = Counter(name for name, _ in unread_values(entries.values(), fields))
+    return dict(counts.most_common())
+
+
+def unread_values(entries: Iterable[Any], fields: FieldMap) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that the map does not read, as ``season``, ``files: url`` or ``answer: text``, with values."""
     paths = "|".join(path for table in TABLES for path in getattr(fields, table).values())
-    known = {path.strip().split(".")[0] for path in re.split(r"[|+]", paths)}
-    counts: Counter[str] = Counter()
-    for content in entries.values():
-        levels = [("", [content]), ("calls: ", parsed(value_at(content, fields.calls["at"])))]
+    known = {path.strip().split(".")[0] for path in re.split(r"[|+]", paths)} | _OF_WHITELIST
+    for content in entries:
+        messages = list_in(parsed(value_at(content, fields.calls["at"])))
+        levels = [
+            ("", [content]),
+            ("calls: ", messages),
+            ("answer: ", _answers_in(content, fields)),
+        ]
         with suppress(BenchmarkError):  # reported with the entry
             levels.append(("files: ", files_of(content, fields)))
         for prefix, items in levels:
-            objects = [
-                item
-                for item in (items if isinstance(items, list) else ())
-                if isinstance(item, dict)
-            ]
-            counts.update(f"{prefix}{key}" for item in objects for key in item if key not in known)
-    return dict(counts.most_common())
+            objects = [item for item in items if isinstance(item, dict)]
+            for item in cast(list[Plain], objects):
+                yield from ((f"{prefix}{key}", item[key]) for key in item if key not in known)
+
+
+_OF_WHITELIST = {"whitelist", "blacklist"}
+"""Fields of GTA's form of an answer, which no map names."""
+
+
+def _answers_in(content: Any, fields: FieldMap) -> list[Any]:
+    """Return the answers of an entry: a list, parts, parts by name, or one; without those that are data of a chart."""
+    answer = parsed(value_at(content, fields.answer["at"]))
+    parts = list_in(answer) or list_in(value_at(answer, fields.answer["parts"])) or [answer]
+    if isinstance(answer, dict) and all(isinstance(part, dict) for part in answer.values()):
+        parts = [*cast(Plain, answer).values()]
+    return [part for part in parts if not isinstance(part, dict) or chart_of(part) is None]
 
 
 class EntryCall(NamedTuple):
@@ -312,13 +332,12 @@ _LEADING: Mapping[str, AnswerType] = {
     "open_text": "open_text",
 }
 """Answer types of a sample by the types of its slots, the first that one has; of others it is ``exact``."""
-_SHORT_WORDS = 8
+SHORT_WORDS = 8
 """Longest answer without a type, in words, that is a name; a longer one is open text."""
 _MARGIN = re.compile(r"±\s?(\d+(?:\.\d+)?)")
 _FIGURE = """its answer is a figure, but no call of plot has its data and the last call made no picture: \
 give its data under [answers], \
 ID = { type = "plot", kind = "bar", x = ["a", "b"], series = { NAME = [1, 2] } }"""
-Plain = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -499,7 +518,7 @@ class AnswerReader:
         aliases = [str(each).strip() for each in list_in(self._at("aliases", scope))]
         is_list, is_long = (
             isinstance(value, list),
-            not aliases and len(str(value).split()) > _SHORT_WORDS,
+            not aliases and len(str(value).split()) > SHORT_WORDS,
         )
         members = [
             str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))

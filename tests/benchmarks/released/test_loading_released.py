@@ -248,7 +248,7 @@ def test_a_map_is_proposed_from_the_names_of_fields_and_reads_the_file(root: Pat
     mark = {"image": "after/pond.jpg", "color": "red"}
     second = {"tool": "MarkedRegion", "arguments": mark, "result": "region.png"}
     folder = _write_plain(root, _plain_row(), _plain_row(qid="p2", steps=[second]))
-    lines = "\n".join(propose_map_of("agrotools", root))
+    lines = "\n".join(propose_map_of("agrotools", root).lines)
     assert "files.at: pre_image + post_image" in lines
     assert "tool ChangeDetection(pre_image, post_image, object): detect_change" in lines
     assert "answer boolean: 2" in lines
@@ -272,6 +272,102 @@ def test_two_fields_that_may_be_the_answer_are_named_in_the_map(root: Path) -> N
     folder = _write_plain(root, _plain_row(answer="no"))
     propose_map_of("agrotools", root)
     assert "# answer.at: gold (also there: answer)" in (folder / "agrotools-map.toml").read_text()
+
+
+def _other_row(place: int, **fields: Any) -> Entry:
+    """Return a question in a layout with pictures as a list of names, and names of fields near the listed ones."""
+    photo = f"images/leaf_{place}.jpg"
+    step = {"step": 1, "tool": "measure", "args": {"img": photo}, "output": '{"pct": 31.7}'}
+    answer = {"text": "31.7 %", "value": 31.7, "unit": "%", "tolerance_abs": 5, "kind": "numeric"}
+    return {
+        "qid": f"AT-{place}",
+        "question": "What share of the leaf is diseased?",
+        "task_category": "Lesion Severity",
+        "input_images": [photo],
+        "trajectory": [step],
+        "final_answer": {**answer, **fields},
+    }
+
+
+def _write_other(root: Path) -> Path:
+    folder = root / "agrotools"
+    for place in range(3):
+        draw(folder / f"images/leaf_{place}.jpg", place)
+    scab = {"value": "apple scab", "unit": None, "tolerance_abs": None, "kind": "category"}
+    rows = [_other_row(0), _other_row(1), _other_row(2, **scab)]
+    (folder / "questions.json").write_text(json.dumps({"version": "1.0", "questions": rows}))
+    return folder
+
+
+def test_a_proposed_map_reads_lists_of_file_names_and_near_names(root: Path) -> None:
+    folder = _write_other(root)
+    assert propose_map_of("agrotools", root).reads_all
+    proposed = tomllib.loads((folder / "agrotools-map.toml").read_text())
+    assert proposed["entries"] == "questions"
+    assert proposed["files"] == {"at": "input_images"}
+    assert proposed["answer_types"] == {"numeric": "tolerance", "category": "exact"}
+    share, _, disease = load_benchmark("agrotools", root).samples
+    (number,), (label,) = share.answer, disease.answer
+    assert (number.type, number.value, number.unit, number.abs_tol) == ("tolerance", 31.7, "%", 5)
+    assert (label.type, label.value) == ("exact", "apple scab")
+    assert [file.name for file in share.files] == ["leaf_0.jpg"]
+
+
+def test_fields_that_a_proposed_map_passes_over_are_named_with_a_value(root: Path) -> None:
+    folder = _write_other(root)
+    propose_map_of("agrotools", root)
+    comments = (folder / "agrotools-map.toml").read_text()
+    assert '# not read: task_category, such as "Lesion Severity" (perhaps' in comments
+    assert '[sample] task_type = "task_category")' in comments
+    assert "# not read: calls: step, such as 1\n" in comments
+    assert '# not read: answer: text, such as "31.7 %"\n' in comments
+
+
+def _row_of_scans(**fields: Any) -> Entry:
+    """Return a question whose pictures are in a field with a name unlike any listed one."""
+    row = _other_row(0)
+    del row["input_images"]
+    return {**row, "scans": ["/data/images/leaf_0.jpg"], **fields}
+
+
+def test_a_field_that_names_files_of_the_folder_is_proposed(root: Path) -> None:
+    folder = _write_other(root)
+    (folder / "questions.json").write_text(json.dumps([_row_of_scans()]))
+    propose_map_of("agrotools", root)
+    (sample,) = load_benchmark("agrotools", root).samples
+    assert [file.name for file in sample.files] == ["leaf_0.jpg"]
+
+
+def test_two_fields_that_name_files_are_left_to_the_user(root: Path) -> None:
+    row = _row_of_scans(gold_masks=["images/mask.jpg"])  # which must not be shown to a model
+    folder = _write_other(root)
+    draw(folder / "images/mask.jpg", 4)
+    (folder / "questions.json").write_text(json.dumps([row]))
+    proposal = propose_map_of("agrotools", root)
+    assert not proposal.reads_all
+    assert "files.at: scans or gold_masks" in proposal.lines
+    assert "files" not in tomllib.loads((folder / "agrotools-map.toml").read_text())
+
+
+def test_a_type_of_answers_that_may_be_open_text_is_left_to_the_user(root: Path) -> None:
+    folder = _write_other(root)
+    long = "Remove the infected leaves and spray captan at green tip."
+    row = _other_row(0, value=long, unit=None, tolerance_abs=None, kind="advice")
+    (folder / "questions.json").write_text(json.dumps([row]))
+    proposal = propose_map_of("agrotools", root)
+    assert not proposal.reads_all
+    assert any(line.startswith("answer_types.advice: not found") for line in proposal.lines)
+
+
+def test_a_map_that_is_not_complete_is_refused_with_the_line_to_write(root: Path) -> None:
+    folder = _write_other(root)
+    propose_map_of("agrotools", root)
+    file = folder / "agrotools-map.toml"
+    file.write_text(file.read_text().replace('at = "input_images"', ""))
+    with pytest.raises(BenchmarkError, match=r"has its \[files\] at \(files\)") as caught:
+        load_benchmark("agrotools", root)
+    assert 'write at = "input_images" under [files]' in str(caught.value.hint)
+    assert "--propose-map" not in str(caught.value.hint)
 
 
 def test_a_proposed_map_of_the_dialog_form_reads_the_same(root: Path) -> None:
