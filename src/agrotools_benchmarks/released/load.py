@@ -165,7 +165,7 @@ def _read(root: Path, settings: ReleasedSettings, readings: Readings) -> _Found:
     """Return the rows of all files in the form of the map, and the map with the answers to its questions.
 
     Raises:
-        BenchmarkError: no file is in this form.
+        NoFileError: no file is in this form.
     """
     path, fields = map_for(root, settings.map)
     tables = _tables(root, fields, readings)
@@ -177,7 +177,7 @@ def _read(root: Path, settings: ReleasedSettings, readings: Readings) -> _Found:
             raise _incomplete_map(path, name, rows, fields, proposed)
         form = "the dialog form of GTA" if path == MAP else f"the form of {path}"
         places = f"{fields.files['at']}, {fields.calls['at']}, {fields.answer['at']}"
-        raise BenchmarkError(
+        raise NoFileError(
             f"{root} has no file in {form} (entries with {places})",
             hint=f"for another layout, {_propose_command(root)} writes a field map to correct;"
             f" {name.name}: {_layout(rows)}",

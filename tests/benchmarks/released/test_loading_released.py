@@ -10,8 +10,9 @@ import pytest
 from agrotools.core import BenchmarkError, UndecidedError, UsageError
 from agrotools.core.progress import no_progress
 from agrotools.core.readings import Readings
+from agrotools.exit_codes import BAD_USAGE, NOT_DONE, code_of
 from agrotools.loading.benchmarks import Loading, load_benchmark
-from agrotools.loading.checking import propose_map_of
+from agrotools.loading.checking import check_benchmark, propose_map_of
 from agrotools_benchmarks.released.load import check_released, load_released
 from support.made_agrotools import Entry, agrotools_entries, write_agrotools
 from support.made_gta import draw
@@ -242,6 +243,23 @@ def test_another_layout_is_refused_with_its_fields(root: Path) -> None:
     hint = str(caught.value.hint)
     assert "--propose-map" in hint
     assert "rows.json: fields: qid, question, pre_image" in hint
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (_plain_row(), BAD_USAGE),  # another layout
+        (_entry(files=[{"path": "gone.jpg"}]), NOT_DONE),  # no entry can be read
+    ],
+)
+def test_check_and_load_refuse_a_folder_with_one_exit_code(
+    root: Path, row: Entry, code: int
+) -> None:
+    _write_plain(root, row)
+    with pytest.raises(BenchmarkError) as caught:
+        load_benchmark("agrotools", root)
+    assert code_of(caught.value) == code
+    assert check_benchmark("agrotools", root).exit_code == code
 
 
 def test_a_map_is_proposed_from_the_names_of_fields_and_reads_the_file(root: Path) -> None:
