@@ -54,6 +54,14 @@ def test_entries_that_cannot_be_read_are_counted_with_the_reason(root: Path) -> 
     assert len(check.samples) == 1
 
 
+def test_an_entry_that_cannot_be_read_is_named_by_position_and_id(root: Path) -> None:
+    write_agrotools(
+        root / "agrotools", {"0": _entry(), "mis_file": _entry(gt_answer={"whitelist": []})}
+    )
+    (fault,) = check_released(root, no_progress).faults
+    assert fault.entry == "1 (mis_file)"
+
+
 def test_several_files_are_read_and_their_ids_stay_apart(root: Path) -> None:
     for name in ("counting", "pests"):
         write_agrotools(root / "agrotools", {"0": _entry(), "1": _entry(0)})
