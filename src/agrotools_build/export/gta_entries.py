@@ -714,7 +714,12 @@ def _named(name: str, label: Any = None, otherwise: str = "answer") -> Plain:
     """Return name and label of a part; a name in another script than ours is the label of ``otherwise``."""
     plain = re.sub(r"\W+", "_", name.lower()).strip("_")
     plain = plain if re.fullmatch(r"[a-z][a-z0-9_]*", plain) else otherwise
-    return {"name": plain, "label": str(label or name.strip()).replace("_", " ")}
+    label = label or (_ONLY_ANSWER if name == "answer" else name.strip())
+    return {"name": plain, "label": str(label).replace("_", " ")}
+
+
+_ONLY_ANSWER = "the answer to the question"
+"""Label of an answer without a name, because the form would say that answer is answer."""
 
 
 def _unknown(name: str) -> Plain:

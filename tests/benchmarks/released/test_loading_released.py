@@ -131,6 +131,13 @@ def test_a_number_is_asked_for_as_a_number(root: Path, spellings: list[str], ite
     assert f"answer: {item}\n" in benchmark.view(sample, "end-to-end").answer_form
 
 
+def test_the_form_says_what_an_answer_without_a_name_is(root: Path) -> None:
+    benchmark = _load(root, _entry(), _entry(gt_answer="red", answer_type="exact"))
+    for sample in benchmark.samples:
+        form = benchmark.view(sample, "end-to-end").answer_form
+        assert form.endswith("\nwhere\n- answer is the answer to the question")
+
+
 def test_a_number_without_a_tolerance_has_the_unit_of_its_entry(root: Path) -> None:
     benchmark = _load(root, _entry(unit="cm"))
     (sample,) = benchmark.samples
