@@ -15,7 +15,7 @@ from agrotools.cli.output import (
 )
 from agrotools.cli.reading import new_readings, print_readings
 from agrotools.core.registry import function_of
-from agrotools.exit_codes import FAULTS
+from agrotools.exit_codes import DONE, FAULTS
 
 if TYPE_CHECKING:
     from agrotools.loading.checking import Checkup
@@ -129,7 +129,8 @@ def check(
     sample, tool, argument, reference and answer.
 
     Exit code 0: no errors (whatever --quality finds), and the decisive counts agree; 1: something is broken or
-    different; 2: no such benchmark or folder, or no files of it there; 4: the files may be read in two ways.
+    different, or a proposed map does not read all entries; 2: no such benchmark or folder, or no files of it there, or
+    none in a known form; 3: the files cannot be read; 4: the files may be read in two ways.
     """
     from agrotools.core import BENCHMARKS, UsageError
     from agrotools.loading.checking import check_benchmark, propose_map_of
@@ -163,10 +164,10 @@ def check(
         )
     readings, options = new_readings(yes=yes), benchmark_options(option or ())
     if propose_map:
-        lines = propose_map_of(name, folder, terminal_progress(), options, readings)
+        proposal = propose_map_of(name, folder, terminal_progress(), options, readings)
         print_readings(readings)
-        typer.echo("\n".join(lines))
-        return
+        typer.echo("\n".join(proposal.lines))
+        raise typer.Exit(DONE if proposal.reads_all else FAULTS)
     result = check_benchmark(name, folder, terminal_progress(), options, readings)
     print_readings(readings)
     if as_json:
@@ -176,7 +177,7 @@ def check(
         print_json({**checked, **readings.as_data()})
     else:
         _print_check(result)
-    raise typer.Exit(2 if result.missing else 0 if result.sound else 1)
+    raise typer.Exit(result.exit_code)
 
 
 def _print_check(result: "Checkup") -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
+from agrotools.exit_codes import DONE, FAULTS, NOT_DONE, code_of
 from agrotools.loading.benchmarks import default_data_root, load_benchmark
 from agrotools.loading.contract import BenchmarkPlugin, ExpectedCount
 from agrotools.plugin.installed import benchmark_id, plugin_of
@@ -43,6 +44,13 @@ class FileCheck(NamedTuple):
     expected: tuple[ExpectedCount, ...] | None = None
 
 
+class MapProposal(NamedTuple):
+    """Result of writing a field map: lines on what was found, and whether the map reads every entry as it is."""
+
+    lines: Sequence[str]
+    reads_all: bool
+
+
 class Count(NamedTuple):
     """Measured count and the published one. ``decides``: True if a difference means that this is another benchmark."""
 
@@ -57,7 +65,8 @@ class Count(NamedTuple):
 
 
 class Checkup(NamedTuple):
-    """Result of a check. ``missing``: message about missing files; nothing else is checked in that case.
+    """Result of a check. ``missing``: message about files that are missing or that nothing can be read from; nothing
+    else is checked in that case, and ``missing_code`` is the exit code that the same error has in other commands.
 
     ``hint`` says how to get the missing files or correct the faults.
     """
@@ -71,6 +80,11 @@ class Checkup(NamedTuple):
     counts: Sequence[Count]
     missing: str = ""
     hint: str = ""
+    missing_code: int = DONE
+
+    @property
+    def exit_code(self) -> int:
+        return self.missing_code or (DONE if self.sound else FAULTS)
 
     @property
     def sound(self) -> bool:
@@ -127,7 +141,8 @@ def check_benchmark(
         check = plugin.files.check or partial(_loaded_check, name)
         found = check(data_root, progress, **_of_user(plugin, options, readings))
     except BenchmarkError as error:
-        return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
+        code = code_of(error) or NOT_DONE
+        return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "", code)
     expected = plugin.paper.counts if found.expected is None else found.expected
     counts = [
         Count(each.name, each.published, each.measure(found.samples), each.decides)
@@ -158,8 +173,8 @@ def propose_map_of(
     progress: Progress = no_progress,
     options: Options = MappingProxyType({}),
     readings: Readings | None = None,
-) -> list[str]:
-    """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
+) -> MapProposal:
+    """Write a field map for the files of the benchmark ``name``, and return what they hold."""
     plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
     if plugin.files.propose is None:
         raise UsageError(

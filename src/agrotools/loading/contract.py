@@ -25,7 +25,7 @@ from agrotools.scoring.contracts import ErrorSource, MetricInfo
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.loading.benchmarks import Loading
-    from agrotools.loading.checking import FileCheck
+    from agrotools.loading.checking import FileCheck, MapProposal
 
 
 class ExpectedCount(NamedTuple):
@@ -97,9 +97,9 @@ class BenchmarkFiles(NamedTuple):
     check: "Callable[..., FileCheck] | None" = None
     """Function of data root and progress that reads all files for ``agrotools benchmarks check``; None to load the
     benchmark instead."""
-    propose: "Callable[..., list[str]] | None" = None
-    """Function of data root and progress that writes a field map for files of unknown form, and returns lines on what
-    they hold."""
+    propose: "Callable[..., MapProposal] | None" = None
+    """Function of data root and progress that writes a field map for files of unknown form, and returns what they
+    hold."""
     takes_readings: bool = False
     """True if ``check`` and ``propose`` take the user's ``options`` and ``readings``, by these names."""
 

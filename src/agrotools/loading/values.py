@@ -221,10 +221,23 @@ def _content(path: Path) -> Any:
         return _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
 
 
+def place_of_entries(path: Path) -> str:
+    """Return the key of the longest list in a JSON file, whose items are its rows; empty if the file is the list."""
+    whole = _with_ids(_content(path)) if path.suffix == ".json" else None
+    lists = _lists_in(cast(dict[str, Any], whole)) if isinstance(whole, dict) else {}
+    return max(lists, key=lambda key: len(lists[key]), default="")
+
+
 def _json_rows(path: Path, at: str) -> Iterator[Any]:
     whole = _with_ids(value_at(_content(path), at))
-    lists = [*map(_with_ids, whole.values())] if isinstance(whole, dict) else [whole]
+    lists = [*_lists_in(whole).values()] if isinstance(whole, dict) else [whole]
     yield from max((each for each in lists if isinstance(each, list)), key=len, default=[])
+
+
+def _lists_in(whole: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the lists of an object by key, also of objects of objects."""
+    values = {key: _with_ids(value) for key, value in whole.items()}
+    return {key: value for key, value in values.items() if isinstance(value, list)}
 
 
 def _with_ids(value: Any) -> Any:

@@ -124,7 +124,8 @@ def as_form(reply: str, items: Sequence[FormItem]) -> str:
         return reply
     item = items[0]
     is_open_name = not (item.is_number or item.type == "boolean" or item.choices or item.free_text)
-    if _split_at_colon(line)[1] or (is_open_name and len(line.split()) > _MOST_WORDS_OF_NAME):
+    names_something = _split_at_colon(line)[1] and any(map(str.isalpha, line))  # 11:18 does not
+    if names_something or (is_open_name and len(line.split()) > _MOST_WORDS_OF_NAME):
         return reply
     return f"{item.name}: {line}"
 

@@ -116,7 +116,7 @@ def import_entries(
                 seen.add(sample.id)
                 samples.append(sample)
             except BenchmarkError as error:
-                unread.setdefault(error.message, []).append(key)
+                unread.setdefault(error.message, []).append(_key_and_id(key, content, fields))
             progress("entries", number, len(entries))
         reasons = "; ".join(f"{reason}: {entry_list(keys)}" for reason, keys in unread.items())
         if not samples:
@@ -153,6 +153,12 @@ def import_entries(
         header = _header(source, samples, metadata)
         write_benchmark(partial, header, samples)
     return header
+
+
+def _key_and_id(key: str, content: Any, fields: FieldMap) -> str:
+    """Return what a message calls an entry: its key or position, and its own id if that is another one."""
+    own = value_at(content, fields.sample["id"])
+    return key if own is None or str(own) == key else f"{key} ({own})"
 
 
 def _examples(by_end: Mapping[str, str]) -> str:

@@ -27,11 +27,24 @@ from agrotools.core.progress import Progress
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.formats.benchmark import Benchmark, load_folder
 from agrotools.loading.benchmarks import Loading, find_below, settings_of
-from agrotools.loading.checking import EntryFault, FileCheck, shorten
-from agrotools.loading.values import NOTHING, list_in, number_in, read_rows, value_at
+from agrotools.loading.checking import EntryFault, FileCheck, MapProposal, shorten
+from agrotools.loading.values import (
+    NOTHING,
+    list_in,
+    number_in,
+    place_of_entries,
+    read_rows,
+    value_at,
+)
 from agrotools.text.loose_json import parsed
 from agrotools_benchmarks._dialogs.gta_in import KnownOfEntries, Source, import_entries, plain_id
-from agrotools_benchmarks.released.proposal import Row, propose_places, propose_tools
+from agrotools_benchmarks.released.proposal import (
+    Row,
+    passed_over,
+    propose_answer_types,
+    propose_places,
+    propose_tools,
+)
 from agrotools_build.export.gta_entries import MAP_FILE, FieldMap, read_map, unread_fields
 
 MAP = Path(__file__).with_name("map.toml")
@@ -152,16 +165,19 @@ def _read(root: Path, settings: ReleasedSettings, readings: Readings) -> _Found:
     """Return the rows of all files in the form of the map, and the map with the answers to its questions.
 
     Raises:
-        BenchmarkError: no file is in this form.
+        NoFileError: no file is in this form.
     """
     path, fields = map_for(root, settings.map)
     tables = _tables(root, fields, readings)
     fitting = {file: rows for file, rows in tables.items() if _fits(rows, fields)}
     if not fitting:
         name, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
+        if path != MAP and rows and _places_without_values(rows, fields):
+            proposed = propose_places(rows, _file_names(root)).tables
+            raise _incomplete_map(path, name, rows, fields, proposed)
         form = "the dialog form of GTA" if path == MAP else f"the form of {path}"
         places = f"{fields.files['at']}, {fields.calls['at']}, {fields.answer['at']}"
-        raise BenchmarkError(
+        raise NoFileError(
             f"{root} has no file in {form} (entries with {places})",
             hint=f"for another layout, {_propose_command(root)} writes a field map to correct;"
             f" {name.name}: {_layout(rows)}",
@@ -199,6 +215,37 @@ def _fits(rows: Sequence[Row], fields: FieldMap) -> bool:
     return any(
         all(value_at(row, path.strip(), NOTHING) is not NOTHING for path in paths) for row in rows
     )
+
+
+def _places_without_values(rows: Sequence[Row], fields: FieldMap) -> dict[str, list[str]]:
+    """Return the paths of files, calls and answer at which no entry has anything, by table of the map."""
+    tables = {"files": fields.files, "calls": fields.calls, "answer": fields.answer}
+    lacking: dict[str, list[str]] = {}
+    for table, paths in tables.items():
+        for path in paths["at"].split("+"):
+            if all(value_at(row, path.strip(), NOTHING) is NOTHING for row in rows):
+                lacking.setdefault(table, []).append(path.strip())
+    return lacking
+
+
+def _incomplete_map(
+    path: Path, file: Path, rows: Sequence[Row], fields: FieldMap, proposed: Mapping[str, Any]
+) -> NoFileError:
+    """Return the error for a map that says wrongly where files, calls or the answer are, with the lines to write."""
+    lacking = _places_without_values(rows, fields)
+    places = " and ".join(f"[{table}] at ({' + '.join(paths)})" for table, paths in lacking.items())
+    lines = [
+        f'at = "{proposed.get(table, {}).get("at", "FIELD")}" under [{table}]' for table in lacking
+    ]
+    passed = "; ".join(passed_over(rows, fields, proposed))
+    return NoFileError(
+        f"the field map {path} is not complete: no entry of {file.name} has its {places}",
+        hint=f"write {' and '.join(lines)}; {passed}",
+    )
+
+
+def _file_names(root: Path) -> frozenset[str]:
+    return frozenset(path.name for path in root.rglob("*") if path.is_file())
 
 
 def _numbered(tables: Mapping[Path, Sequence[Row]], fields: FieldMap) -> dict[str, Row]:
@@ -382,8 +429,8 @@ def propose_map(
     progress: Progress,
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
     readings: Readings | None = None,
-) -> list[str]:
-    """Write a proposed map beside the released files; return lines on what was found.
+) -> MapProposal:
+    """Write a proposed map beside the released files; return what was found.
 
     The map answers the questions on the files by the proposed readings, and names the others in its comments.
 
@@ -403,11 +450,14 @@ def propose_map(
         raise BenchmarkError(f"{root} has no file with entries", hint="get the files again")
     name = file.relative_to(root).as_posix()
     found = [f"{len(rows)} entries in {name}"]
-    places = propose_places(rows)
+    places = propose_places(rows, _file_names(root))
     found += places.lines
-    document: dict[str, Any] = {"file": name, **places.tables}
+    document: dict[str, Any] = {"file": name, "entries": place_of_entries(file), **places.tables}
     _write(target, document, found)
     fields = read_map(target, MAP)
+    types = propose_answer_types(rows, fields)
+    document |= types.tables
+    found += types.lines
     numbered = _numbered({file: rows}, fields)
     fields = _decided(numbered, fields, settings, readings)
     document["defaults"] = fields.defaults.model_dump(
@@ -416,19 +466,21 @@ def propose_map(
     tools = propose_tools(Source(root, fields, numbered), fields)
     document |= tools.tables
     found += tools.lines
+    found += passed_over(rows, fields, places.tables)
     found += [f"decide: {question}" for question in readings.questions]
     _write(target, document, found)
     found.append(f"map written: {target}")
     try:
         benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
     except BenchmarkError as error:
-        return [*found, error.message, f"  {error.hint}"]
+        return MapProposal([*found, error.message, f"  {error.hint}"], reads_all=False)
     forms = Counter(
         " and ".join(dict.fromkeys(slot.type for slot in sample.answer))
         for sample in benchmark.samples
     )
-    notes = cast(list[str], benchmark.header.metadata["notes"])
-    return [*found, *(f"answer {form}: {count}" for form, count in forms.most_common()), *notes]
+    found += [f"answer {form}: {count}" for form, count in forms.most_common()]
+    found += cast(list[str], benchmark.header.metadata["notes"])
+    return MapProposal(found, reads_all=not benchmark.header.metadata["unread"])
 
 
 def _write(target: Path, document: Mapping[str, Any], found: Sequence[str]) -> None:

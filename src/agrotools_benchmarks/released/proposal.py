@@ -1,24 +1,29 @@
 """Proposal of a field map: the fields of another layout that hold question, files, calls and answer.
 
-A field is proposed by its name alone, from the lists of ``proposals.toml``; the user checks the map.
+A field is proposed by its name, from the lists of ``proposals.toml``. Two things are seen in the values: which field
+names files that are there, and what the words for types of answers mean. The user checks the map; its comments name
+the fields that it passes over.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from agrotools.calling import get_tool
 from agrotools.calling.declared import of_name
 from agrotools.core.files import read_table
-from agrotools.loading.values import NOTHING, list_in, value_at
+from agrotools.loading.checking import shorten
+from agrotools.loading.values import NOTHING, list_in, number_in, value_at
 from agrotools.text.loose_json import parsed
 from agrotools_benchmarks._dialogs.gta_in import Source
-from agrotools_build.export.gta_entries import FieldMap
+from agrotools_build.export.gta_entries import SHORT_WORDS, AnswerKind, FieldMap, unread_values
 
 Row = dict[str, Any]
 NAMES = Path(__file__).with_name("proposals.toml")
-_REQUIRED = ("sample.query", "files.at", "calls.at", "calls.tool", "answer.at")
-"""Keys of a map without which no entry can be read."""
+_REQUIRED = ("sample.query", "calls.at", "calls.tool", "answer.at")
+"""Keys of a map without which no entry can be read, beside ``files.at``, for which values count, too."""
 
 
 class Proposal(NamedTuple):
@@ -28,13 +33,14 @@ class Proposal(NamedTuple):
     lines: list[str]
 
 
-def propose_places(rows: Sequence[Row]) -> Proposal:
-    """Return the places of a map that the names of fields propose."""
-    names: Mapping[str, Mapping[str, Sequence[str]]] = read_table(NAMES)
+def propose_places(rows: Sequence[Row], files_there: frozenset[str]) -> Proposal:
+    """Return the places of a map that the names of fields propose. ``files_there``: names of files of the folder."""
+    names = _listed_names()
     proposal = Proposal({}, [])
 
     def propose(table: str, key: str, objects: Sequence[Any]) -> str:
         there = [path for path in names[table][key] if _is_at(path, objects)]
+        there = there or _spelt_otherwise(names[table][key], objects)
         if there:
             others = f" (also there: {', '.join(there[1:])})" if there[1:] else ""
             proposal.tables.setdefault(table, {})[key] = there[0]
@@ -45,9 +51,6 @@ def propose_places(rows: Sequence[Row]) -> Proposal:
 
     for key in names["sample"]:
         propose("sample", key, rows)
-    files = [*_items_at(rows, propose("files", "at", rows))]
-    for key in ("path", "id", "type"):
-        propose("files", key, files)
     messages = [*_items_at(rows, propose("calls", "at", rows))]
     each = propose("calls", "each", messages)
     calls = [*_items_at(messages, each)] if each else messages
@@ -62,7 +65,141 @@ def propose_places(rows: Sequence[Row]) -> Proposal:
         propose("answer", key, answers)
     for key in ("type", "unit", "abs_tol", "rel_tol", "tol", "tol_kind", "options"):
         propose("answer", key, [*answers, *rows])
+    files_at = propose("files", "at", rows)
+    files = [*_items_at(rows, files_at)]
+    for key in ("path", "id", "type"):
+        propose("files", key, files)
+    if not files_at:
+        _propose_files(rows, files_there, proposal)
     return proposal
+
+
+def _propose_files(rows: Sequence[Row], files_there: frozenset[str], proposal: Proposal) -> None:
+    """Propose the field whose values name files of the folder; with several, one may be gold, so they are only said."""
+    taken = {proposal.tables.get(table, {}).get("at") for table in ("calls", "answer")}
+    naming = [
+        name
+        for name in _fields_in(rows)
+        if name not in taken and _names_files(rows, name, files_there)
+    ]
+    if len(naming) == 1:
+        proposal.tables["files"] = {"at": naming[0]}
+    proposal.lines.append(f"files.at: {' or '.join(naming) or 'not found'}")
+
+
+def _listed_names() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    return read_table(NAMES)
+
+
+def _fields_in(objects: Sequence[Any]) -> list[str]:
+    """Return the names of the fields of objects, each once."""
+    return [*dict.fromkeys(name for each in objects if isinstance(each, dict) for name in each)]
+
+
+def _spelt_otherwise(listed: Sequence[str], objects: Sequence[Any]) -> list[str]:
+    """Return the fields of objects that have the words of a listed name in another order or length."""
+    return [
+        field
+        for field in _fields_in(objects)
+        if any(_are_same_words(_words_of(field), _words_of(name)) for name in listed)
+    ]
+
+
+def _words_of(name: str) -> list[str]:
+    """Return the words of a name in the order of letters, the same for ``tolerance_abs`` and ``absTolerance``."""
+    return sorted(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name))
+
+
+def _are_same_words(words: Sequence[str], others: Sequence[str]) -> bool:
+    """True if the words of two names are the same in pairs, one perhaps the beginning of the other (``tol``)."""
+    return len(words) == len(others) and all(map(_is_same_word, words, others))
+
+
+def _is_same_word(word: str, other: str) -> bool:
+    short, long = sorted((word, other), key=len)
+    return short == long or (len(short) >= _SHORTEST_BEGINNING and long.startswith(short))
+
+
+_SHORTEST_BEGINNING = 3
+"""Letters of a word that may stand for a longer one: tol, not t, which begins type and task as well."""
+
+
+def _names_files(rows: Sequence[Row], field: str, files_there: frozenset[str]) -> bool:
+    """True if a field is the name of a file of the folder, or a list with one."""
+    values = [row.get(field) for row in rows]
+    texts = [text for value in values for text in (list_in(value) or [value])]
+    return any(isinstance(text, str) and _last_part(text) in files_there for text in texts)
+
+
+def _last_part(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def propose_answer_types(rows: Sequence[Row], fields: FieldMap) -> Proposal:
+    """Return the table ``[answer_types]`` for words in the files that the map lacks, by the values of their answers."""
+    of_word: dict[str, list[tuple[Any, bool]]] = {}
+    for row in rows:
+        for answer in _items_at([row], fields.answer["at"]):
+            word = value_at(answer, fields.answer["type"]) or value_at(row, fields.answer["type"])
+            if isinstance(word, str) and word.strip().lower() not in _known_types(fields):
+                value = value_at(answer, fields.answer["value"])
+                of_word.setdefault(word.strip(), []).append((value, _has_tolerance(answer, fields)))
+    proposal = Proposal({}, [])
+    for word, answers in of_word.items():
+        example = json.dumps(answers[0][0], ensure_ascii=False, default=str)
+        kind = _type_of([value for value, _ in answers], any(stated for _, stated in answers))
+        if kind:
+            proposal.tables.setdefault("answer_types", {})[word] = kind
+        proposal.lines.append(
+            f"answer_types.{word}: {kind or 'not found'} (answers: {len(answers)}, such as {shorten(example)})"
+        )
+    return proposal
+
+
+def _known_types(fields: FieldMap) -> set[str]:
+    return {*map(str.lower, fields.answer_types), *get_args(AnswerKind)}
+
+
+def _has_tolerance(answer: Any, fields: FieldMap) -> bool:
+    return any(value_at(answer, fields.answer[key]) is not None for key in _TOLERANCES)
+
+
+_TOLERANCES = ("abs_tol", "rel_tol", "tol")
+
+
+def _type_of(values: Sequence[Any], has_tolerance: bool) -> str | None:
+    """Return the type of answers that are all numbers, or all short texts; None for others, which may be open text."""
+    if has_tolerance and all(number_in(value) is not None for value in values):
+        return "tolerance"
+    are_short = all(
+        isinstance(value, str) and len(value.split()) <= SHORT_WORDS for value in values
+    )
+    return "exact" if are_short else None
+
+
+def passed_over(rows: Sequence[Row], fields: FieldMap, proposed: Mapping[str, Any]) -> list[str]:
+    """Return a line on each field that a map does not read, with an example, and the keys that it may be meant for."""
+    examples: dict[str, Any] = {}
+    for name, value in unread_values(rows, fields):
+        if examples.get(name) is None:
+            examples[name] = value
+    lines: list[str] = []
+    for name, value in examples.items():
+        level, _, field = name.rpartition(": ")
+        example = json.dumps(value, ensure_ascii=False, default=str)
+        keys = [*_near_keys(field, level or "sample", proposed)]
+        perhaps = f' (perhaps {" or ".join(keys)} = "{field}")' if keys else ""
+        lines.append(f"not read: {name}, such as {shorten(example)}{perhaps}")
+    return lines
+
+
+def _near_keys(field: str, table: str, proposed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of a table that nothing is proposed for, and of whose listed names a field has all words."""
+    words = {*_words_of(field)}
+    for key, listed in _listed_names()[table].items():
+        is_near = any({*_words_of(name)} <= words for name in listed)
+        if is_near and key not in proposed.get(table, {}):
+            yield f"[{table}] {key}"
 
 
 def _is_at(paths: str, objects: Sequence[Any]) -> bool:

@@ -4,7 +4,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from agrotools.knowledge.same_thing import plain_number, plain_yes
 from agrotools.loading.values import NOTHING, lettered, list_in, number_in, read_rows, value_at
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
-from agrotools.text.quantities import read_quantity
+from agrotools.text.quantities import Quantity, read_quantity
 from agrotools.text.units import canonical_unit, unit_at
 
 MAP_FILE = "agrotools-map.toml"
@@ -42,6 +42,7 @@ AnswerKind = Literal[
     "exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"
 ]
 Paths = dict[str, str]
+Plain = dict[str, Any]
 
 
 class Defaults(FrozenModel):
@@ -118,22 +119,41 @@ def _merged(base: Any, own: Any) -> Any:
 
 
 def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int]:
-    """Count the fields of entries, files and messages that the map does not read."""
+    """Count the fields of entries, files, messages and answers that the map does not read."""
+    counts = Counter(name for name, _ in unread_values(entries.values(), fields))
+    return dict(counts.most_common())
+
+
+def unread_values(entries: Iterable[Any], fields: FieldMap) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that the map does not read, as ``season``, ``files: url`` or ``answer: text``, with values."""
     paths = "|".join(path for table in TABLES for path in getattr(fields, table).values())
-    known = {path.strip().split(".")[0] for path in re.split(r"[|+]", paths)}
-    counts: Counter[str] = Counter()
-    for content in entries.values():
-        levels = [("", [content]), ("calls: ", parsed(value_at(content, fields.calls["at"])))]
+    known = {path.strip().split(".")[0] for path in re.split(r"[|+]", paths)} | _OF_WHITELIST
+    for content in entries:
+        messages = list_in(parsed(value_at(content, fields.calls["at"])))
+        levels = [
+            ("", [content]),
+            ("calls: ", messages),
+            ("answer: ", _answers_in(content, fields)),
+        ]
         with suppress(BenchmarkError):  # reported with the entry
             levels.append(("files: ", files_of(content, fields)))
         for prefix, items in levels:
-            objects = [
-                item
-                for item in (items if isinstance(items, list) else ())
-                if isinstance(item, dict)
-            ]
-            counts.update(f"{prefix}{key}" for item in objects for key in item if key not in known)
-    return dict(counts.most_common())
+            objects = [item for item in items if isinstance(item, dict)]
+            for item in cast(list[Plain], objects):
+                yield from ((f"{prefix}{key}", item[key]) for key in item if key not in known)
+
+
+_OF_WHITELIST = {"whitelist", "blacklist"}
+"""Fields of GTA's form of an answer, which no map names."""
+
+
+def _answers_in(content: Any, fields: FieldMap) -> list[Any]:
+    """Return the answers of an entry: a list, parts, parts by name, or one; without those that are data of a chart."""
+    answer = parsed(value_at(content, fields.answer["at"]))
+    parts = list_in(answer) or list_in(value_at(answer, fields.answer["parts"])) or [answer]
+    if isinstance(answer, dict) and all(isinstance(part, dict) for part in answer.values()):
+        parts = [*cast(Plain, answer).values()]
+    return [part for part in parts if not isinstance(part, dict) or chart_of(part) is None]
 
 
 class EntryCall(NamedTuple):
@@ -312,13 +332,12 @@ _LEADING: Mapping[str, AnswerType] = {
     "open_text": "open_text",
 }
 """Answer types of a sample by the types of its slots, the first that one has; of others it is ``exact``."""
-_SHORT_WORDS = 8
+SHORT_WORDS = 8
 """Longest answer without a type, in words, that is a name; a longer one is open text."""
 _MARGIN = re.compile(r"±\s?(\d+(?:\.\d+)?)")
 _FIGURE = """its answer is a figure, but no call of plot has its data and the last call made no picture: \
 give its data under [answers], \
 ID = { type = "plot", kind = "bar", x = ["a", "b"], series = { NAME = [1, 2] } }"""
-Plain = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -422,9 +441,8 @@ class AnswerReader:
         ):
             raise BenchmarkError("its whitelist is not a list of lists of spellings")
         spellings = [[*map(str, group)] for group in cast(list[list[Any]], groups)]
-        if len(spellings) > 1 and all(
-            {_truth(group), *map(number_in, group)} == {None} for group in spellings
-        ):
+        are_words = all({_truth(group), *map(number_in, group)} == {None} for group in spellings)
+        if len(spellings) > 1 and are_words and kind != "tolerance":
             # As published: in any order, anywhere in the answer, beside no word of the blacklist.
             unwanted = [
                 str(word)
@@ -442,12 +460,33 @@ class AnswerReader:
         # One value is compared whole, so that it holds no word of the blacklist. As choices of the form these words
         # would tell a model that the answer is one of a few.
         plain: list[Plain] = []
-        for number, (value, *aliases) in enumerate(spellings, start=1):
+        is_number = kind == "tolerance"
+        for number, group in enumerate(spellings, start=1):
             at = _named("answer" if len(spellings) == 1 else f"answer_{number}")
-            is_number = kind == "tolerance" and number_in(value) is not None
-            own = self._number(value, {}) if is_number else self._exact(value, aliases, self.entry)
+            own = (
+                self._number_of(group)
+                if is_number
+                else self._exact(group[0], group[1:], self.entry)
+            )
             plain.append(at | own)
         return plain
+
+    def _number_of(self, spellings: Sequence[str]) -> Plain:
+        """Return the fields of the number that spellings write; words such as ``fourteen metres`` may stand beside it.
+
+        BenchmarkError: no spelling is a number, or one is a number outside the tolerance of the first.
+        """
+        written = [text for text in spellings if read_quantity(normalise(text)) is not None]
+        first, *others = written or spellings
+        number = self._number(first, {})
+        sizes = {key: size for key, size in number.items() if key != "unit"}  # it is checked later
+        margin = ToleranceSlot.model_validate({"name": "answer", "label": "", **sizes}).margin
+        for other in others:
+            if abs(self._number(other, {})["value"] - number["value"]) > margin:
+                raise BenchmarkError(
+                    f"its spellings {first!r} and {other!r} differ by more than its tolerance ([answers])"
+                )
+        return number
 
     def _part(self, one: Any, whole: Any, number: int) -> Plain:
         """Return the slot of a part of the answer, which is an object or a plain value; ``whole``: what it is in."""
@@ -479,7 +518,7 @@ class AnswerReader:
         aliases = [str(each).strip() for each in list_in(self._at("aliases", scope))]
         is_list, is_long = (
             isinstance(value, list),
-            not aliases and len(str(value).split()) > _SHORT_WORDS,
+            not aliases and len(str(value).split()) > SHORT_WORDS,
         )
         members = [
             str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))
@@ -554,6 +593,7 @@ class AnswerReader:
         return {"type": "choice_set", "value": [*members], "choices": choices}
 
     def _number(self, value: Any, scope: Any) -> Plain:
+        """Return the fields of a number and its tolerance, in the unit that the files state, else in its own."""
         text, defaults = normalise(str(value)), self.fields.defaults
         found = None if isinstance(value, bool) else read_quantity(text)
         if found is None:
@@ -562,11 +602,13 @@ class AnswerReader:
             )
         unit = self._at("unit", scope) or self._at("unit", self.entry)
         unit = unit or (found.unit.symbol if found.unit else self._unit_in_words(text))
-        number = {"type": "tolerance", "value": (found.low + found.high) / 2, "unit": unit}
-        if (stated := _MARGIN.search(text)) or found.high > found.low:
-            return number | {
-                "abs_tol": float(stated[1]) if stated else (found.high - found.low) / 2
-            }
+        low, high = _ends(found, unit)
+        number = {"type": "tolerance", "value": (low + high) / 2, "unit": unit}
+        if stated := _MARGIN.search(text):
+            zero, size = _ends(found._replace(low=0.0, high=float(stated[1])), unit)
+            return number | {"abs_tol": size - zero}
+        if high > low:
+            return number | {"abs_tol": (high - low) / 2}
         margin = self._margin(scope, unit) or self._margin(self.entry, unit)
         if margin is None and defaults.abs_tol is None and defaults.rel_tol is None:
             raise BenchmarkError(
@@ -672,7 +714,12 @@ def _named(name: str, label: Any = None, otherwise: str = "answer") -> Plain:
     """Return name and label of a part; a name in another script than ours is the label of ``otherwise``."""
     plain = re.sub(r"\W+", "_", name.lower()).strip("_")
     plain = plain if re.fullmatch(r"[a-z][a-z0-9_]*", plain) else otherwise
-    return {"name": plain, "label": str(label or name.strip()).replace("_", " ")}
+    label = label or (_ONLY_ANSWER if name == "answer" else name.strip())
+    return {"name": plain, "label": str(label).replace("_", " ")}
+
+
+_ONLY_ANSWER = "the answer to the question"
+"""Label of an answer without a name, because the form would say that answer is answer."""
 
 
 def _unknown(name: str) -> Plain:
@@ -688,6 +735,15 @@ def _unknown(name: str) -> Plain:
 def _truth(texts: Sequence[str]) -> bool | None:
     truths = {plain_yes(text) for text in texts}
     return truths.pop() if len(truths) == 1 else None
+
+
+def _ends(quantity: Quantity, unit: Any) -> tuple[float, float]:
+    """Return both ends of a quantity in the unit of the answer; BenchmarkError if its own does not convert to it."""
+    ends = quantity.ends_in(str(unit) if unit else None)
+    if ends is None:
+        own = quantity.unit.symbol if quantity.unit else "none"
+        raise BenchmarkError(f"its answer is in {own}, and its unit is {unit!r} ([answer] unit)")
+    return ends
 
 
 def _only_number(spellings: Sequence[str]) -> int | float | None:

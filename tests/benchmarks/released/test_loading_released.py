@@ -10,8 +10,9 @@ import pytest
 from agrotools.core import BenchmarkError, UndecidedError, UsageError
 from agrotools.core.progress import no_progress
 from agrotools.core.readings import Readings
+from agrotools.exit_codes import BAD_USAGE, NOT_DONE, code_of
 from agrotools.loading.benchmarks import Loading, load_benchmark
-from agrotools.loading.checking import propose_map_of
+from agrotools.loading.checking import check_benchmark, propose_map_of
 from agrotools_benchmarks.released.load import check_released, load_released
 from support.made_agrotools import Entry, agrotools_entries, write_agrotools
 from support.made_gta import draw
@@ -51,6 +52,14 @@ def test_entries_that_cannot_be_read_are_counted_with_the_reason(root: Path) -> 
     check = check_released(root, no_progress)
     assert [(fault.entry, "gone.jpg" in fault.message) for fault in check.faults] == [("1", True)]
     assert len(check.samples) == 1
+
+
+def test_an_entry_that_cannot_be_read_is_named_by_position_and_id(root: Path) -> None:
+    write_agrotools(
+        root / "agrotools", {"0": _entry(), "mis_file": _entry(gt_answer={"whitelist": []})}
+    )
+    (fault,) = check_released(root, no_progress).faults
+    assert fault.entry == "1 (mis_file)"
 
 
 def test_several_files_are_read_and_their_ids_stay_apart(root: Path) -> None:
@@ -122,10 +131,65 @@ def test_a_number_is_asked_for_as_a_number(root: Path, spellings: list[str], ite
     assert f"answer: {item}\n" in benchmark.view(sample, "end-to-end").answer_form
 
 
+def test_the_form_says_what_an_answer_without_a_name_is(root: Path) -> None:
+    benchmark = _load(root, _entry(), _entry(gt_answer="red", answer_type="exact"))
+    for sample in benchmark.samples:
+        form = benchmark.view(sample, "end-to-end").answer_form
+        assert form.endswith("\nwhere\n- answer is the answer to the question")
+
+
 def test_a_number_without_a_tolerance_has_the_unit_of_its_entry(root: Path) -> None:
     benchmark = _load(root, _entry(unit="cm"))
     (sample,) = benchmark.samples
     assert "answer: <number> cm\n" in benchmark.view(sample, "end-to-end").answer_form
+
+
+@pytest.mark.parametrize(
+    ("spellings", "unit", "value", "unit_of_answer"),
+    [
+        (["6.3 m", "6.3m"], "m", 6.3, "m"),
+        (["630 cm", "6.3 m"], "m", 6.3, "m"),
+        (["about 6.3"], "m", 6.3, "m"),
+        (["31.7%"], "%", 31.7, "%"),
+        (["31.7 %"], None, 31.7, "%"),
+        (["five metres", "5 m"], "m", 5, "m"),
+    ],
+)
+def test_a_number_with_a_tolerance_is_read_with_its_unit(
+    root: Path, spellings: list[str], unit: str | None, value: float, unit_of_answer: str
+) -> None:
+    gold = {"whitelist": [spellings], "blacklist": None}
+    entry = _entry(gt_answer=gold, answer_type="tolerance", abs_tol=0.2, unit=unit)
+    (slot,) = _load(root, entry).samples[0].answer
+    assert (slot.type, slot.unit, slot.abs_tol) == ("tolerance", unit_of_answer, 0.2)
+    assert slot.value == pytest.approx(value)
+
+
+def test_a_margin_in_the_text_has_the_unit_of_the_answer(root: Path) -> None:
+    gold = {"whitelist": [["75 ± 3 mm"]], "blacklist": None}
+    entry = _entry(gt_answer=gold, answer_type="tolerance", unit="cm")
+    (slot,) = _load(root, entry).samples[0].answer
+    assert (slot.value, slot.abs_tol) == (pytest.approx(7.5), pytest.approx(0.3))
+
+
+@pytest.mark.parametrize(
+    ("whitelist", "reason"),
+    [
+        ([["tall"]], "is of type tolerance and no number"),
+        ([["tall"], ["broad"]], "is of type tolerance and no number"),
+        ([["6.3 kg"]], "its answer is in kg, and its unit is 'm'"),
+        ([["6.3 m", "7 m"]], "'6.3 m' and '7 m' differ by more than its tolerance"),
+    ],
+)
+def test_an_answer_with_a_tolerance_that_is_no_number_of_its_unit_is_refused(
+    root: Path, whitelist: list[list[str]], reason: str
+) -> None:
+    gold = {"whitelist": whitelist, "blacklist": None}
+    entry = _entry(gt_answer=gold, answer_type="tolerance", abs_tol=0.2, unit="m")
+    benchmark = _load(root, _entry(), entry)
+    ((message, entries),) = benchmark.header.metadata["unread"].items()
+    assert reason in message
+    assert entries == ["1"]
 
 
 _WEEDS = ["Lantana", "parthenium", "siam weed", "snake weed"]
@@ -196,11 +260,28 @@ def test_another_layout_is_refused_with_its_fields(root: Path) -> None:
     assert "rows.json: fields: qid, question, pre_image" in hint
 
 
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (_plain_row(), BAD_USAGE),  # another layout
+        (_entry(files=[{"path": "gone.jpg"}]), NOT_DONE),  # no entry can be read
+    ],
+)
+def test_check_and_load_refuse_a_folder_with_one_exit_code(
+    root: Path, row: Entry, code: int
+) -> None:
+    _write_plain(root, row)
+    with pytest.raises(BenchmarkError) as caught:
+        load_benchmark("agrotools", root)
+    assert code_of(caught.value) == code
+    assert check_benchmark("agrotools", root).exit_code == code
+
+
 def test_a_map_is_proposed_from_the_names_of_fields_and_reads_the_file(root: Path) -> None:
     mark = {"image": "after/pond.jpg", "color": "red"}
     second = {"tool": "MarkedRegion", "arguments": mark, "result": "region.png"}
     folder = _write_plain(root, _plain_row(), _plain_row(qid="p2", steps=[second]))
-    lines = "\n".join(propose_map_of("agrotools", root))
+    lines = "\n".join(propose_map_of("agrotools", root).lines)
     assert "files.at: pre_image + post_image" in lines
     assert "tool ChangeDetection(pre_image, post_image, object): detect_change" in lines
     assert "answer boolean: 2" in lines
@@ -224,6 +305,102 @@ def test_two_fields_that_may_be_the_answer_are_named_in_the_map(root: Path) -> N
     folder = _write_plain(root, _plain_row(answer="no"))
     propose_map_of("agrotools", root)
     assert "# answer.at: gold (also there: answer)" in (folder / "agrotools-map.toml").read_text()
+
+
+def _other_row(place: int, **fields: Any) -> Entry:
+    """Return a question in a layout with pictures as a list of names, and names of fields near the listed ones."""
+    photo = f"images/leaf_{place}.jpg"
+    step = {"step": 1, "tool": "measure", "args": {"img": photo}, "output": '{"pct": 31.7}'}
+    answer = {"text": "31.7 %", "value": 31.7, "unit": "%", "tolerance_abs": 5, "kind": "numeric"}
+    return {
+        "qid": f"AT-{place}",
+        "question": "What share of the leaf is diseased?",
+        "task_category": "Lesion Severity",
+        "input_images": [photo],
+        "trajectory": [step],
+        "final_answer": {**answer, **fields},
+    }
+
+
+def _write_other(root: Path) -> Path:
+    folder = root / "agrotools"
+    for place in range(3):
+        draw(folder / f"images/leaf_{place}.jpg", place)
+    scab = {"value": "apple scab", "unit": None, "tolerance_abs": None, "kind": "category"}
+    rows = [_other_row(0), _other_row(1), _other_row(2, **scab)]
+    (folder / "questions.json").write_text(json.dumps({"version": "1.0", "questions": rows}))
+    return folder
+
+
+def test_a_proposed_map_reads_lists_of_file_names_and_near_names(root: Path) -> None:
+    folder = _write_other(root)
+    assert propose_map_of("agrotools", root).reads_all
+    proposed = tomllib.loads((folder / "agrotools-map.toml").read_text())
+    assert proposed["entries"] == "questions"
+    assert proposed["files"] == {"at": "input_images"}
+    assert proposed["answer_types"] == {"numeric": "tolerance", "category": "exact"}
+    share, _, disease = load_benchmark("agrotools", root).samples
+    (number,), (label,) = share.answer, disease.answer
+    assert (number.type, number.value, number.unit, number.abs_tol) == ("tolerance", 31.7, "%", 5)
+    assert (label.type, label.value) == ("exact", "apple scab")
+    assert [file.name for file in share.files] == ["leaf_0.jpg"]
+
+
+def test_fields_that_a_proposed_map_passes_over_are_named_with_a_value(root: Path) -> None:
+    folder = _write_other(root)
+    propose_map_of("agrotools", root)
+    comments = (folder / "agrotools-map.toml").read_text()
+    assert '# not read: task_category, such as "Lesion Severity" (perhaps' in comments
+    assert '[sample] task_type = "task_category")' in comments
+    assert "# not read: calls: step, such as 1\n" in comments
+    assert '# not read: answer: text, such as "31.7 %"\n' in comments
+
+
+def _row_of_scans(**fields: Any) -> Entry:
+    """Return a question whose pictures are in a field with a name unlike any listed one."""
+    row = _other_row(0)
+    del row["input_images"]
+    return {**row, "scans": ["/data/images/leaf_0.jpg"], **fields}
+
+
+def test_a_field_that_names_files_of_the_folder_is_proposed(root: Path) -> None:
+    folder = _write_other(root)
+    (folder / "questions.json").write_text(json.dumps([_row_of_scans()]))
+    propose_map_of("agrotools", root)
+    (sample,) = load_benchmark("agrotools", root).samples
+    assert [file.name for file in sample.files] == ["leaf_0.jpg"]
+
+
+def test_two_fields_that_name_files_are_left_to_the_user(root: Path) -> None:
+    row = _row_of_scans(gold_masks=["images/mask.jpg"])  # which must not be shown to a model
+    folder = _write_other(root)
+    draw(folder / "images/mask.jpg", 4)
+    (folder / "questions.json").write_text(json.dumps([row]))
+    proposal = propose_map_of("agrotools", root)
+    assert not proposal.reads_all
+    assert "files.at: scans or gold_masks" in proposal.lines
+    assert "files" not in tomllib.loads((folder / "agrotools-map.toml").read_text())
+
+
+def test_a_type_of_answers_that_may_be_open_text_is_left_to_the_user(root: Path) -> None:
+    folder = _write_other(root)
+    long = "Remove the infected leaves and spray captan at green tip."
+    row = _other_row(0, value=long, unit=None, tolerance_abs=None, kind="advice")
+    (folder / "questions.json").write_text(json.dumps([row]))
+    proposal = propose_map_of("agrotools", root)
+    assert not proposal.reads_all
+    assert any(line.startswith("answer_types.advice: not found") for line in proposal.lines)
+
+
+def test_a_map_that_is_not_complete_is_refused_with_the_line_to_write(root: Path) -> None:
+    folder = _write_other(root)
+    propose_map_of("agrotools", root)
+    file = folder / "agrotools-map.toml"
+    file.write_text(file.read_text().replace('at = "input_images"', ""))
+    with pytest.raises(BenchmarkError, match=r"has its \[files\] at \(files\)") as caught:
+        load_benchmark("agrotools", root)
+    assert 'write at = "input_images" under [files]' in str(caught.value.hint)
+    assert "--propose-map" not in str(caught.value.hint)
 
 
 def test_a_proposed_map_of_the_dialog_form_reads_the_same(root: Path) -> None:

@@ -204,6 +204,8 @@ def test_a_value_alone_is_the_line_of_the_only_item():
     assert as_form("Prune the tree.", asked_items([ADVICE])) == "advice: Prune the tree."
     assert as_form("It is Lantana camara", asked_items([WEED])) == "It is Lantana camara"
     assert as_form("Lantana camara", asked_items([WEED])) == "weed: Lantana camara"
+    assert as_form("11:18", asked_items([WEED])) == "weed: 11:18"
+    assert as_form("Answer: 11:18", asked_items([WEED])) == "Answer: 11:18"
     assert as_form("61", BOTH) == "61"
 
 
