@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.agents.llm import closing_message, second_closing_message
-from agrotools.core import Record, Reply, SampleView, UsageError
+from agrotools.core import MODES, Mode, Record, Reply, SampleView, UsageError
 from agrotools.core.files import read_text, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.core.texts import count_text
@@ -21,8 +21,8 @@ from agrotools.runner.records import iter_records
 from agrotools.text.answer_form import answer_form
 from agrotools.text.answer_reader import as_form, is_complete, read_answer
 
-ReplyKey = tuple[str, int]
-"""Id of a sample, and epoch."""
+ReplyKey = tuple[str, int, Mode | None]
+"""Id of a sample, epoch and mode; None for a line that does not say in which mode."""
 
 
 _NAMED = 5
@@ -43,6 +43,11 @@ class GivenReplies(NamedTuple):
     by_key: Mapping[ReplyKey, GivenReply]
     file: str = ""
 
+    def of(self, sample: str, epoch: int, mode: Mode) -> GivenReply | None:
+        """Return the reply to the closing message of an answer; None if there is none."""
+        in_mode = self.by_key.get((sample, epoch, mode))
+        return in_mode or self.by_key.get((sample, epoch, None))
+
 
 NO_REPLIES = GivenReplies({})
 
@@ -60,6 +65,7 @@ def _messages(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
             yield {
                 "id": record.sample.id,
                 "epoch": record.epoch,
+                "mode": record.mode,
                 "messages": messages,
                 "reply": "",
             }
@@ -68,9 +74,11 @@ def _messages(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 def closing_conversation(record: Record) -> list[dict[str, str]]:
     """Return question, answer and closing message of an answer that is not read whole; nothing of other records.
 
-    An answer in open text alone is read as it is.
+    An answer in open text alone is read as it is, and nobody is asked twice.
     """
     sample, trajectory = record.sample, record.trajectory
+    if trajectory is not None and trajectory.steps and trajectory.steps[-1].form_replies:
+        return []
     text = trajectory.answer_text if trajectory is not None else None
     items = asked_items(sample.answer)
     has_form = any(not item.free_text for item in items) and not plugins_of_slots(sample.answer)
@@ -91,7 +99,7 @@ def closing_conversation(record: Record) -> list[dict[str, str]]:
 
 
 def read_replies(file: Path) -> GivenReplies:
-    """Read a file of replies: JSON Lines with ``id``, ``reply``, and ``epoch`` where a run has several.
+    """Read a file of replies: JSON Lines with ``id``, ``reply``, and ``epoch`` and ``mode`` where there are several.
 
     Raises:
         UsageError: the file cannot be read, a line has no ``id`` or ``reply``, or two lines are of one answer.
@@ -108,7 +116,8 @@ def read_replies(file: Path) -> GivenReplies:
             continue
         try:
             row = orjson.loads(line)
-            key = str(row["id"]), int(row.get("epoch", 0))
+            mode = row.get("mode")
+            key = str(row["id"]), int(row.get("epoch", 0)), mode if mode in MODES else None
             reply = row["reply"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"line {number} of {file} is no reply", hint=hint) from error
@@ -132,8 +141,9 @@ def check_replies(replies: GivenReplies, records: Iterable[Record]) -> None:
     asked: dict[ReplyKey, list[dict[str, str]]] = {}
     for record in records:
         if messages := closing_conversation(record):
-            asked[record.sample.id, record.epoch] = messages
-    if others := [name for name, epoch in replies.by_key if (name, epoch) not in asked]:
+            for mode in (record.mode, None):
+                asked[record.sample.id, record.epoch, mode] = messages
+    if others := [key[0] for key in replies.by_key if key not in asked]:
         raise UsageError(
             f"{count_text(len(others), 'line')} of {replies.file} reply to no closing message, because the answers "
             f"are read or missing: {_named(others)}",

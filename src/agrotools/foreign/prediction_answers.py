@@ -161,7 +161,11 @@ class RowAnswers:
             if name_key(name) in self.items
         }
         failed = next((each for each in given.values() if isinstance(each, NoReply)), None)
-        values = {name: text for name, text in given.items() if isinstance(text, str) and text}
+        values = {
+            name: _without_name(text, name)
+            for name, text in given.items()
+            if isinstance(text, str) and text
+        }
         return failed or _answer_text(values, self.items) or None
 
     def _prediction(self, value: Any, *, is_value: bool = False) -> str | NoReply | None:
@@ -194,6 +198,12 @@ def _may_be_none(sample: Sample) -> bool:
         if is_open or item.takes_several or any(name.casefold() == _NONE for name in names):
             return True
     return False
+
+
+def _without_name(text: str, name: str) -> str:
+    """Return a value without its own name before it: ``answer: 6.4 m`` in a column ``answer``."""
+    before, colon, value = text.partition(":")
+    return value.strip() if colon and name_key(before) == name_key(name) else text
 
 
 def _answer_text(value: Any, items: Mapping[str, str]) -> str:

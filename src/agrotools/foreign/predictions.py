@@ -192,7 +192,7 @@ def import_predictions(
     with RunStore(folder, manifest) as store:
         for item in items:
             rows = matched.answers.get(item.key, [])
-            given = replies.by_key.get((item.sample.id, item.epoch))
+            given = replies.of(item.sample.id, item.epoch, item.mode)
             reply = given.text if given else None
             record = _record(benchmark, item, rows, file.name, counts.problems, single, reply)
             if record.key not in store.opened_with:
@@ -215,7 +215,7 @@ def _read_replies(
     """
     if not replies.by_key:
         return
-    replied = [item for item in items if (item.sample.id, item.epoch) in replies.by_key]
+    replied = [item for item in items if replies.of(item.sample.id, item.epoch, item.mode)]
     records = [
         _counted_record(benchmark, item, answers[item.key], file)[0]
         for item in replied
@@ -311,7 +311,7 @@ def _content_hash(file: Path, decided: Mapping[str, str], replies: GivenReplies)
     more: dict[str, object] = {"readings": decided} if decided else {}
     if replies.by_key:
         more["replies"] = {
-            f"{name} {epoch}": reply.text for (name, epoch), reply in replies.by_key.items()
+            " ".join(map(str, key)): reply.text for key, reply in replies.by_key.items()
         }
     return sha256_of_json({"file": content, **more}) if more else content
 

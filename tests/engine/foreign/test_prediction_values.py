@@ -125,6 +125,8 @@ def test_what_may_mean_another_number_is_named(tmp_path, orchard, written):
     [
         ("number of peaches that can be seen", None, "13 peaches", 1),
         ("number of peaches that can be seen", None, "13 pcs", 1),
+        ("number of peaches that can be seen", None, "value: 13", 1),
+        ("number of peaches that can be seen", None, "value: 13 or 14", 0),
         ("number of peaches that can be seen", None, "13 leaves", 0),
         ("share of the leaf that is diseased", "%", "13,0 %", 1),
         ("share of the leaf that is diseased", "%", "13 percent", 1),
