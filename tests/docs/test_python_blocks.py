@@ -113,6 +113,10 @@ PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]]
         lambda names: names["result"].termination == "ok" and names["result"].artifacts,
     ),
     "studies.md": (write_study, lambda names: len(names["result"].states) == 13),
+    "tool_servers.md": (
+        write_photo,
+        lambda names: 0 < names["plant_cover"](image_path="field.jpg")["cover"] < 1,
+    ),
     "tools.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
     "training.md": (nothing, episode_rewarded),
 }
