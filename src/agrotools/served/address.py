@@ -44,12 +44,19 @@ class ServerAddress(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     """Names of headers, each with the environment variable that holds its value."""
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """True for a server on another machine, where a path of ours names nothing."""
+        host = urlsplit(self.words[0]).hostname or ""
+        is_here = host in ("localhost", "::1") or host.startswith("127.")
+        return self.kind == "http" and not is_here
+
     def command(self, folder: Path) -> list[str]:
         """Return the words of the command for a sample whose files are in ``folder``."""
         return [word.replace(FILES, str(folder)) for word in self.words]
 
     def header_values(self) -> dict[str, str]:
-        """Return the headers of requests; UsageError if a variable is not set."""
+        """Return the headers of requests; UsageError if a variable is not set, or no header."""
         values: dict[str, str] = {}
         for header, variable in self.headers:
             if variable not in os.environ:
@@ -57,7 +64,14 @@ class ServerAddress(NamedTuple):
                     f"the environment variable {variable} is not set",
                     hint=f"it holds the header {header} for {self.words[0]}",
                 )
-            values[header] = os.environ[variable]
+            value = os.environ[variable]
+            # The HTTP client would show such a value in its error.
+            if value != value.strip() or not (value.isascii() and value.isprintable()):
+                raise UsageError(
+                    f"the environment variable {variable} holds no value of a header",
+                    hint="remove spaces and line breaks around it, and letters outside ASCII",
+                )
+            values[header] = value
         return values
 
     def readable(self) -> list[Path]:

@@ -11,6 +11,7 @@ from any.
 import asyncio
 import base64
 import binascii
+import logging
 import mimetypes
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -44,6 +45,8 @@ _END_S = 1.0
 _LAST_WORDS_BYTES = 20_000
 _LONGEST_WORDS = 300
 """Characters of the last line of a server that a message shows."""
+_MESSAGE_TYPES = ("application/json", "text/event-stream")
+"""Types of content by which an HTTP server answers a request."""
 _LACKING = "tools of other servers need the package mcp, 2.3 or later"
 
 
@@ -127,19 +130,22 @@ class ServerSession:
             InfrastructureError: the server does not start or answer.
         """
         import_of_extra("mcp.client.client", "mcp", _LACKING)
+        # It logs stack traces of faults that our messages name.
+        logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._holder = asyncio.create_task(self._hold(ready))
         try:
             await asyncio.wait_for(asyncio.shield(ready), START_TIMEOUT_S)
         except TimeoutError:
             await self.close()
-            raise InfrastructureError(
-                f"{self._label} was not ready after {START_TIMEOUT_S:g} s{self._last_words()}"
-            ) from None
+            self._fault = f"was not ready after {START_TIMEOUT_S:g} s"
+            raise self._broken() from None
         except UsageError:
             raise
         except Exception as error:
             await self.close()
+            if self.address.kind == "http":
+                raise self._broken() from error
             reason = self._last_words() or f": {self._exit_text() or _reason(error)}"
             raise InfrastructureError(
                 f"{self._label} does not start{reason}",
@@ -150,14 +156,18 @@ class ServerSession:
         """Keep the session open until it is closed; both ends of the SDK's context are in this task."""
         from mcp.client.client import Client
 
+        # Since protocol 2026-07-28, HTTP has no sessions: a sample would see the state of another one. The handshake of
+        # earlier versions opens a session.
+        mode = "legacy" if self.address.kind == "http" else "auto"
         try:
             async with AsyncExitStack() as stack:
                 transport = await self._transport(stack)
-                self._client = await stack.enter_async_context(Client(transport))
+                client = Client(transport, mode=mode)
+                self._client = await stack.enter_async_context(client)
                 ready.set_result(None)
                 await self._closing.wait()
         except Exception as error:
-            self._fault = self._fault or _reason(error)
+            self._fault = self._fault or f"cannot be reached: {_reason(error)}"
             if not ready.done():
                 ready.set_exception(error)
         finally:
@@ -165,7 +175,7 @@ class ServerSession:
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
         if self.address.kind == "http":
-            return await _http_transport(self.address, stack)
+            return await self._http_transport(stack)
         command = self.address.command(self.folder)
         try:
             self._process = await self.isolation.start(command, {}, {}, self.folder)
@@ -175,6 +185,27 @@ class ServerSession:
             ) from error
         stack.push_async_callback(_end, self._process)
         return self._pipes(self._process)
+
+    async def _http_transport(self, stack: AsyncExitStack) -> Any:
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        client = create_mcp_http_client(headers=self.address.header_values())
+        client.event_hooks = {"response": [self._watch_response]}
+        await stack.enter_async_context(client)
+        return streamable_http_client(
+            self.address.words[0], http_client=client, max_sse_event_size=LARGEST_REPLY
+        )
+
+    async def _watch_response(self, response: Any) -> None:
+        """Note an answer to a request that is no message of the protocol: the SDK makes an error of the tool of it."""
+        fault = _http_fault(response)
+        if not fault or response.request.method != "POST":
+            return
+        is_request = orjson.loads(response.request.content).get("id") is not None
+        if is_request:  # no message answers a notification
+            self._fault = self._fault or fault
+            await response.aclose()  # nobody reads a body that is too large
 
     @asynccontextmanager
     async def _pipes(self, process: asyncio.subprocess.Process) -> AsyncGenerator[Any]:
@@ -237,7 +268,9 @@ class ServerSession:
         tools: list[ServedTool] = []
         cursor = None
         for _ in range(_MOST_PAGES):
-            page = await self._ask(self._client.list_tools(cursor=cursor))
+            page = await self._ask("list_tools", cursor=cursor)
+            if isinstance(page, ServedReply):
+                raise InfrastructureError(f"{self._label} does not list its tools: {page.error}")
             for tool in page.tools:
                 schemas = dict(tool.input_schema), tool.output_schema and dict(tool.output_schema)
                 tools.append(ServedTool(tool.name, tool.description or "", *schemas))
@@ -249,28 +282,29 @@ class ServerSession:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServedReply:
         """Return the reply of a tool; an error of the tool is one, too."""
-        asked = self._client.call_tool(tool, dict(arguments), read_timeout_seconds=self.timeout_s)
-        answered = await self._ask(asked)
+        answered = await self._ask("call_tool", name=tool, arguments=dict(arguments))
         if isinstance(answered, ServedReply):
             return answered
         return await self._reply(answered)
 
-    async def _ask(self, asked: Any) -> Any:
-        """Return what the server answers, an error that it reports as a reply.
+    async def _ask(self, method: str, **arguments: Any) -> Any:
+        """Return what the server answers to a method of the SDK's client, an error that it reports as a reply.
 
         Raises:
             InfrastructureError: the server died, did not answer in time, or breaks the protocol.
         """
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
 
         if self._fault:
-            asked.close()
             raise self._broken()
         # The SDK cancels who waits for an HTTP server that has gone, which must not look like the end of the run.
-        asking = asyncio.ensure_future(asked)
+        asking = asyncio.ensure_future(getattr(self._client, method)(**arguments))
         try:
-            await asyncio.wait({asking})
+            await asyncio.wait({asking}, timeout=self.timeout_s)
+            if not asking.done():
+                self._fault = f"did not answer within {self.timeout_s:g} s"
+                raise self._broken()
             if asking.cancelled():
                 self._fault = self._fault or "cannot be reached"
                 raise self._broken()
@@ -278,27 +312,28 @@ class ServerSession:
         except InfrastructureError:
             raise
         except MCPError as error:
-            if error.code == REQUEST_TIMEOUT:
-                self._fault = f"did not answer within {self.timeout_s:g} s"
-            elif error.code == CONNECTION_CLOSED or self._fault:
-                self._fault = self._fault or "closed the connection"
-            else:
-                return ServedReply({}, error.message)
-            raise self._broken() from error
-        except (
-            ValueError,
-            RuntimeError,
-        ) as error:  # of pydantic, and of the SDK's check of results
-            self._fault = f"breaks its protocol: {_reason(error)}"
+            if error.code == CONNECTION_CLOSED:
+                self._fault = self._fault or f"broke off the call: {error.message}"
+            elif error.code == PARSE_ERROR:
+                self._fault = self._fault or f"breaks its protocol: {error.message}"
+            if self._fault:
+                raise self._broken() from error
+            return ServedReply({}, error.message)
+        except (ValueError, RuntimeError) as error:  # of pydantic, and the SDK's check of results
+            self._fault = self._fault or f"breaks its protocol: {_reason(error)}"
             raise self._broken() from error
         except Exception as error:  # of the HTTP client
-            self._fault = f"cannot be reached: {_reason(error)}"
+            self._fault = self._fault or f"cannot be reached: {_reason(error)}"
             raise self._broken() from error
         finally:
             asking.cancel()
 
     def _broken(self) -> InfrastructureError:
-        return InfrastructureError(f"{self._label} {self._fault}{self._last_words()}")
+        is_http = self.address.kind == "http"
+        return InfrastructureError(
+            f"{self._label} {self._fault}{self._last_words()}",
+            hint="check that it runs, its address and its headers" if is_http else None,
+        )
 
     async def _reply(self, answered: Any) -> ServedReply:
         texts = [block.text for block in answered.content if block.type == "text"]
@@ -308,7 +343,7 @@ class ServerSession:
         pictures: list[ServedFile] = []
         for block in answered.content:
             if block.type == "resource_link":
-                read = await self._ask(self._client.read_resource(str(block.uri)))
+                read = await self._ask("read_resource", uri=str(block.uri))
                 if not isinstance(read, ServedReply):
                     files += [_resource_file(each, block.name) for each in read.contents]
             elif block.type == "resource":
@@ -344,15 +379,16 @@ class ServerSession:
             await _end(self._process)
 
 
-async def _http_transport(address: ServerAddress, stack: AsyncExitStack) -> Any:
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
-    client = create_mcp_http_client(headers=address.header_values())
-    await stack.enter_async_context(client)
-    return streamable_http_client(
-        address.words[0], http_client=client, max_sse_event_size=LARGEST_REPLY
-    )
+def _http_fault(response: Any) -> str:
+    """Return what is wrong with the answer of an HTTP server to a request; empty if it may be a message."""
+    if response.status_code >= 400:
+        return f"answered {response.status_code} {response.reason_phrase}"
+    if int(response.headers.get("content-length", 0)) > LARGEST_REPLY:
+        return f"sent more than {LARGEST_REPLY // 2**20} MiB"
+    kind = response.headers.get("content-type", "").lower()
+    if response.status_code == 200 and not kind.startswith(_MESSAGE_TYPES):
+        return f"answered with {kind or 'nothing'}, which is no message of MCP"
+    return ""
 
 
 async def _write_messages(process: asyncio.subprocess.Process, from_us: Any) -> None:

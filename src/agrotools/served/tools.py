@@ -113,6 +113,11 @@ class ServedToolset:
             sealed = "" if server.is_sealed else ", unsealed"
             version = f" {server.listing.version}" if server.listing.version else ""
             lines.append(f"tool server {server.name}{version}{sealed}: {use}")
+            if server.address.is_elsewhere:
+                lines.append(
+                    f"tool server {server.name} is on another machine: it gets files by content "
+                    "(contentEncoding base64), and cannot read paths of this one"
+                )
         return lines
 
     @property

@@ -318,7 +318,8 @@ def _check_schemas(server: str, propose: Path | None, *, as_json: bool) -> None:
         print_json({"server": listed.use.model_dump(), "tools": [row._asdict() for row in rows]})
         return
     sealed = "" if listed.is_sealed else ", unsealed"
-    title = f"{listed.name} {listing.version}{sealed}"
+    version = f" {listing.version}" if listing.version else ""
+    title = f"{listed.name}{version}{sealed}"
     table = new_table(
         title, ["required", "optional", "files go in as", "fields of the result", "faults"]
     )

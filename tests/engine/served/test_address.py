@@ -35,6 +35,30 @@ def test_headers_come_from_the_environment_and_are_in_no_record(monkeypatch: pyt
     assert "secret" not in repr(address)
 
 
+@pytest.mark.parametrize("value", ["Bearer secret\n", "Bearer secr\u00e9t", "Bearer sec\rret"])
+def test_a_value_that_no_header_can_have_is_refused_unseen(
+    value: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FIELD_TOKEN", value)
+    address = read_address("https://field.example/mcp Authorization=FIELD_TOKEN")
+    with pytest.raises(UsageError, match="FIELD_TOKEN holds no value") as refused:
+        address.header_values()
+    assert "Bearer" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_elsewhere"),
+    [
+        ("http://127.0.0.1:8000/mcp", False),
+        ("http://[::1]:8000/mcp", False),
+        ("https://field.example/mcp", True),
+        (sys.executable, False),
+    ],
+)
+def test_a_server_on_another_machine_is_told_from_one_here(text: str, is_elsewhere: bool):
+    assert read_address(text).is_elsewhere is is_elsewhere
+
+
 def test_a_module_is_run_by_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "orchard_tools.py").write_text("")
     monkeypatch.chdir(tmp_path)

@@ -3,21 +3,16 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import support
-from agrotools.calling.contract import SERVED
-from agrotools.calling.execution import ToolExecutor
-from agrotools.calling.workspace import Workspace
-from agrotools.core import InfrastructureError, Observation, SampleFile, ToolCall, UsageError
+from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import is_available
-from agrotools.served.tools import ServedCalls, ServedToolset, served_toolset
+from agrotools.served.tools import served_toolset
 from support.bound_tools import find_tool
+from support.served_calls import called, opened, workspace
 
 pytestmark = pytest.mark.process
 SERVER = f"{sys.executable} {Path(support.__path__[0]) / 'tool_server.py'}"
@@ -34,28 +29,6 @@ arguments = { session_id = "{session}" }
 [measure_leaf.result]
 total_cm2 = "convert(traits.area.value, traits.area.unit, 'cm2')"
 """
-
-
-def workspace(folder: Path, name: str, n_bytes: int = 250) -> Workspace:
-    """A sample of its own with one file, whose size is what the server measures."""
-    path = folder / f"{name}.jpg"
-    path.write_bytes(b"x" * n_bytes)
-    return Workspace((SampleFile(name="leaf.jpg", path=str(path), kind="image"),), folder / name)
-
-
-@asynccontextmanager
-async def opened(toolset: ServedToolset, timeout_s: float = 60.0) -> AsyncGenerator[ToolExecutor]:
-    file = next((binding.path for binding in toolset.bindings), "")
-    backends = dict.fromkeys(toolset.bound, f"{SERVED}{file}")
-    async with ToolExecutor(
-        1, backends=backends, find_tool=find_tool, served=ServedCalls(toolset, timeout_s)
-    ) as executor:
-        yield executor
-
-
-async def called(executor: ToolExecutor, at: Workspace, tool: str, **arguments: Any) -> Observation:
-    call = ToolCall(tool=tool, arguments=arguments)
-    return (await executor.run(call, at, [tool])).observation
 
 
 async def test_a_bound_tool_of_ours_runs_on_the_server(tmp_path: Path):

@@ -15,6 +15,7 @@ from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
+from support.http_tools import serving
 
 pytestmark = pytest.mark.process
 SERVER = f"{sys.executable} {Path(support.__path__[0]) / 'tool_server.py'}"
@@ -83,3 +84,21 @@ def test_a_server_that_dies_makes_the_sample_invalid_and_never_wrong(
     records = run(small_benchmark, tmp_path / "run", "die")
     assert len(records) == 2
     assert all("ended: out of field" in (record.invalid or "") for record in records)
+
+
+def test_a_run_over_http_holds_no_token_and_goes_on_after_a_sample_that_failed(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    out = tmp_path / "run"
+    monkeypatch.setenv("FIELD_TOKEN", "Bearer orchard-secret")
+    with serving(tmp_path, TOKEN="orchard-secret") as running:
+        server = f"{running.url} Authorization=FIELD_TOKEN"
+        failed = run(small_benchmark, out, "answer", server=server, status=500)
+        assert len(failed) == 2
+        assert all("answered 500" in (record.invalid or "") for record in failed)
+        well = run(small_benchmark, tmp_path / "well", "cover", server=server, image_path="FILE")
+        assert [record.invalid for record in well] == [None, None]
+        # One session for the listing of each run, and one for each sample.
+        assert len(running.requests("DELETE")) == 2 * (1 + 2)
+    kept = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(b"orchard-secret" in content for content in kept)
