@@ -7,6 +7,7 @@ folders: the same command goes on where it was stopped.
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ from agrotools.scoring.comparisons import comparisons
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import Estimate
+from agrotools.served.binding import BoundTool
 from agrotools.served.tools import ServedCalls, ServedToolset, open_toolset
 
 _ORACLE = "baseline:oracle"
@@ -90,6 +92,8 @@ class ToolCheck(FrozenModel):
     fields: tuple[FieldAgreement, ...]
     not_given: dict[str, int]
     """Fields that a question reads and no result had, with the number of these questions: they are lost."""
+    passed_over: dict[str, int]
+    """Arguments that calls gave and the binding neither uses nor names in ``when``, with the number of the calls."""
     left_out: int
     """Calls whose arguments follow from an earlier result that is not the one that the truth belongs to."""
     strangers: int
@@ -139,8 +143,11 @@ def check_served(
     ours = EvalConfig.of(
         benchmark=benchmark, quick=quick, data_root=data_root, model=_ORACLE, mode=_MODE
     )
-    theirs = ours.with_options(tool_servers=tuple(servers), bindings=(binding,))
     loaded = load_for_run(ours, progress)
+    if not loaded.header.quick:  # a benchmark without a quick part is taken whole
+        quick = False
+        ours = ours.with_options(quick=False)
+    theirs = ours.with_options(tool_servers=tuple(servers), bindings=(binding,))
     toolset = open_toolset(
         servers,
         [binding],
@@ -254,7 +261,13 @@ def _calls_of(records: Iterable[Record], tool: str) -> list[_Answered]:
     return calls
 
 
-def _tool_check(tool: str, calls: Sequence[_Answered], strangers: tuple[int, int]) -> ToolCheck:
+def _tool_check(
+    bound: BoundTool, calls: Sequence[_Answered], strangers: tuple[int, int]
+) -> ToolCheck:
+    defaults = get_tool(bound.name).spec.defaults
+    passed_over = Counter(
+        name for call in calls for name in bound.passed_over(call.arguments, defaults)
+    )
     reasons: dict[str, int] = {}
     for call in calls:
         if call.refusal:
@@ -264,13 +277,14 @@ def _tool_check(tool: str, calls: Sequence[_Answered], strangers: tuple[int, int
     answered = [call.seconds for call in calls if call.result is not None]
     compared = [call for call in calls if call.arguments == _literal(call.step)]
     return ToolCheck(
-        tool=tool,
+        tool=bound.name,
         calls=len(calls),
         refused=sum(bool(call.refusal) for call in calls),
         reasons=dict(frequent),
         seconds=median(answered) if answered else None,
         fields=_agreements(compared),
         not_given=_fields_not_given(calls),
+        passed_over=dict(passed_over),
         left_out=len(calls) - len(compared),
         strangers=strangers[0],
         strangers_answered=strangers[1],
@@ -422,8 +436,8 @@ def _summed_up(
         sealed=use.sealed,
         runs=(str(runs[0]), str(runs[1])),
         tools=tuple(
-            _tool_check(name, _calls_of(records[1], name), strangers.get(name, (0, 0)))
-            for name in toolset.bound
+            _tool_check(bound, _calls_of(records[1], name), strangers.get(name, (0, 0)))
+            for name, (_, bound) in toolset.bound.items()
             if name in fitting.example
         ),
         metric=metric,
@@ -481,6 +495,12 @@ def _calls_table(check: ServedCheck) -> ReportTable:
         for name, number in tool.not_given.items():
             asked = count_text(number, "question")
             table.notes.append(f"{asked} lost: {name} of {tool.tool} is not in the result.")
+        for name, number in tool.passed_over.items():
+            given = count_text(number, "call")
+            table.notes.append(
+                f"{given} of {tool.tool} with {name}, which the binding passes over: use it in an argument, or name it "
+                "in when."
+            )
         for reason, number in tool.reasons.items():
             table.notes.append(f"{tool.tool} refused {number}: {reason}")
     table.notes.append(

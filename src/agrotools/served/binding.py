@@ -60,6 +60,21 @@ class BoundTool(FrozenModel):
         """True if our tool is the served tool of the same name."""
         return not self.calls
 
+    def passed_over(self, arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+        """Return the arguments of a call that the binding neither uses nor names in ``when``: the server never sees
+        them, so that a region would be measured as the whole picture."""
+        if self.is_whole:
+            return []
+        used = {*self.when}
+        for call in self.calls:
+            for placeholder in _placeholders(call.arguments):
+                used |= _names(placeholder)
+        return [
+            name
+            for name, value in arguments.items()
+            if name not in used and value is not None and value != defaults.get(name)
+        ]
+
     def unfit(self, arguments: Mapping[str, Any]) -> ToolError | None:
         """Return why this tool is not made for a call with these arguments; None if it is."""
         for name, allowed in self.when.items():

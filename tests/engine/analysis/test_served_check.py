@@ -50,12 +50,27 @@ def test_a_tool_that_measures_nothing_loses_points(
     assert found.unfit == 5  # on bands
     assert cover.median_error is not None
     assert cover.median_error > 0.1
+    assert not tool.passed_over.keys() & {"region", "bands"}, "the binding names these in when"
     assert tool.not_given  # questions on crops and weeds read more than the cover
     assert "Points won by field-tools" in markdown(check_tables(found))
     seconds = [record.seconds for record in iter_records(Path(found.runs[1]))]
     again = checked(small_benchmark, tmp_path)
     assert again.won == found.won
     assert seconds == [record.seconds for record in iter_records(Path(again.runs[1]))]
+
+
+def test_arguments_that_a_binding_passes_over_are_named(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    whole_pictures = BINDING.replace("region = true, ", "")
+    found = checked(small_benchmark, tmp_path, whole_pictures)
+    (tool,) = found.tools
+    assert tool.passed_over["region"] > 0
+    assert any(
+        "with region, which the binding passes over" in markdown([each])
+        for each in check_tables(found)
+    )
 
 
 def test_a_binding_that_is_made_for_no_question_says_so(
