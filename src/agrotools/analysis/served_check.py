@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TextIO, cast
 
 from agrotools.calling import get_tool
-from agrotools.calling.contract import SERVED
 from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
 from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     Arguments,
@@ -56,6 +56,7 @@ from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import Estimate
 from agrotools.served.binding import BoundTool
 from agrotools.served.tools import ServedCalls, ServedToolset, open_toolset
+from agrotools.text.json_kinds import is_number
 
 _ORACLE = "baseline:oracle"
 _MODE = "end-to-end"
@@ -166,7 +167,7 @@ def check_served(
         for config in (ours, theirs)
     ]
     records = [_records_of(run, fitting.ids) for run in runs]
-    strangers = asyncio.run(_try_strangers(loaded, toolset, fitting))
+    strangers = run_now(_try_strangers(loaded, toolset, fitting))
     return _summed_up(loaded, toolset, fitting, runs, records, strangers)
 
 
@@ -324,7 +325,7 @@ def _agreement(name: str, pairs: Sequence[tuple[Any, Any, ToleranceSlot | None]]
     n_equal = n_judged = n_within = 0
     for given, truth, slot in pairs:
         n_equal += given == truth
-        if not (_is_number(given) and _is_number(truth)):
+        if not (is_number(given) and is_number(truth)):
             continue
         if truth:
             errors.append(abs(given - truth) / abs(truth))
@@ -339,10 +340,6 @@ def _agreement(name: str, pairs: Sequence[tuple[Any, Any, ToleranceSlot | None]]
         n_judged=n_judged,
         n_within=n_within,
     )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
@@ -377,12 +374,9 @@ async def _try_strangers(
 
     A call is that of a fitting question, with another picture and without a part of it.
     """
-    backends = {
-        name: f"{SERVED}{binding.path}" for binding in toolset.bindings for name in binding.tools
-    }
     found: dict[str, tuple[int, int]] = {}
     with TemporaryDirectory(prefix="agrotools-") as scratch:
-        async with ToolExecutor(backends=backends, served=ServedCalls(toolset)) as executor:
+        async with ToolExecutor(backends=toolset.backends, served=ServedCalls(toolset)) as executor:
             for tool, example in fitting.example.items():
                 tried = answered = 0
                 for sample in fitting.others:

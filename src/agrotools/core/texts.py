@@ -1,7 +1,7 @@
 """Short texts that all rooms write alike: numbers with nouns, names, commands, hints, first errors of a file."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -56,6 +56,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: ``1 sample``, ``1,002 samples``; ``plural`` is an irregular plural."""
     return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """Return the first ``most`` names in one line, and whether there are more: ``s1, s2, ...``."""
+    more = ", ..." if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def difference_text(amount: str, unit: str | None) -> str:

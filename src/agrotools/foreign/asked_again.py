@@ -15,7 +15,7 @@ from agrotools.agents.llm import closing_message, second_closing_message
 from agrotools.core import MODES, Mode, Record, Reply, SampleView, UsageError
 from agrotools.core.files import read_text, write_whole
 from agrotools.core.form_item import asked_items
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, first_names
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.runner.records import iter_records
 from agrotools.text.answer_form import answer_form
@@ -146,7 +146,7 @@ def check_replies(replies: GivenReplies, records: Iterable[Record]) -> None:
     if others := [key[0] for key in replies.by_key if key not in asked]:
         raise UsageError(
             f"{count_text(len(others), 'line')} of {replies.file} reply to no closing message, because the answers "
-            f"are read or missing: {_named(others)}",
+            f"are read or missing: {first_names(others, _NAMED)}",
             hint=f"remove these lines; {_LINES_HINT}",
         )
     changed = [
@@ -157,14 +157,9 @@ def check_replies(replies: GivenReplies, records: Iterable[Record]) -> None:
     if changed:
         raise UsageError(
             f"{count_text(len(changed), 'line')} of {replies.file} have other messages than those that agrotools "
-            f"sends: {_named(changed)}",
+            f"sends: {first_names(changed, _NAMED)}",
             hint=_LINES_HINT,
         )
-
-
-def _named(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def with_reply(record: Record, reply: str | None) -> Record:

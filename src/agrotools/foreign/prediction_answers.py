@@ -8,6 +8,7 @@ import orjson
 from agrotools.agents.parsing import spoken_answer
 from agrotools.core import Mode, Sample, UsageError
 from agrotools.core.form_item import asked_items
+from agrotools.core.texts import first_names
 from agrotools.foreign.batch_output import NoReply, error_text
 from agrotools.foreign.prediction_columns import TakenColumns
 from agrotools.foreign.prediction_forms import Row
@@ -61,9 +62,8 @@ class PredictionColumn:
     def named_keys(self) -> str:
         """Return the first of the other keys in words: ``keys note, explanation``."""
         names = [" ".join(key.split())[:_LONGEST_KEY] for key in self.other_keys]
-        more = ", ..." if len(names) > _KEYS_NAMED else ""
         word = "key" if len(names) == 1 else "keys"
-        return f"{word} {', '.join(names[:_KEYS_NAMED])}{more}"
+        return f"{word} {first_names(names, _KEYS_NAMED)}"
 
     def refuse(self, value: Any, label: str) -> UsageError:
         """Return the error for an object that holds no reply."""

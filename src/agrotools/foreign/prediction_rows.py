@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from agrotools.core import Mode, UsageError
 from agrotools.core.form_item import asked_items
 from agrotools.core.readings import Choice, ReadingQuestion
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, first_names
 from agrotools.foreign.prediction_answers import (
     GivenAnswer,
     PredictionColumn,
@@ -262,9 +262,8 @@ def _say_rows(name: str, value: str, values: Iterable[str], choosing: Choosing) 
     """Say which rows are read by their value in a column, and which are not."""
     choosing.readings.take(f"rows with {name} {value}")
     others = [each for each in values if each != value]
-    more = ", ..." if len(others) > _MOST_LISTED else ""
     if others:
-        choosing.readings.leave(f"rows with {name} {', '.join(others[:_MOST_LISTED])}{more}")
+        choosing.readings.leave(f"rows with {name} {first_names(others, _MOST_LISTED)}")
 
 
 # --- rows of several settings -----------------------------------------------------------------------------------------

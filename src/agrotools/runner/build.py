@@ -18,7 +18,6 @@ from agrotools.agents.images import PICTURE_CAPTION, PREVIEWED_KINDS
 from agrotools.agents.llm import place_of_pictures, prompt_hash
 from agrotools.agents.modes import Policy
 from agrotools.calling import get_tool, tool_specs, tool_versions
-from agrotools.calling.contract import SERVED
 from agrotools.calling.execution import ToolExecutor, check_backends
 from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import cache_dir, sha256_of_json
@@ -213,9 +212,7 @@ def _with_tool_servers(
         taken=benchmark.toolset,
         answers=[benchmark.root, cache_dir()],
     )
-    bound = {
-        name: f"{SERVED}{binding.path}" for binding in served.bindings for name in binding.tools
-    }
+    bound = served.backends
     if twice := sorted(bound.keys() & tools.backends.keys()):
         raise UsageError(
             f"{twice[0]} has a binding and a back-end", hint="omit --binding or --backend"

@@ -6,7 +6,7 @@ from typing import Any
 
 from agrotools.core import Mode, Protocol, Record, Score
 from agrotools.core.form_item import asked_items
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, first_names
 from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.contracts import ModeTally as PluginTally
 from agrotools.scoring.contracts import scoring_of
@@ -216,11 +216,10 @@ _CHANGED_SHOWN = 5
 def changed_text(changed: Collection[str]) -> str:
     """Return how many samples were changed in the records, and the first of them."""
     ids = sorted(changed)
-    more = ", ..." if len(ids) > _CHANGED_SHOWN else ""
     have = "has" if len(ids) == 1 else "have"
     return (
         f"{count_text(len(ids), 'sample')} {have} another question or right answer in the records than when "
-        f"they were written: {', '.join(ids[:_CHANGED_SHOWN])}{more}"
+        f"they were written: {first_names(ids, _CHANGED_SHOWN)}"
     )
 
 

@@ -69,11 +69,7 @@ class BoundTool(FrozenModel):
         for call in self.calls:
             for placeholder in _placeholders(call.arguments):
                 used |= _names(placeholder)
-        return [
-            name
-            for name, value in arguments.items()
-            if name not in used and value is not None and value != defaults.get(name)
-        ]
+        return [name for name in given_arguments(arguments, defaults) if name not in used]
 
     def unfit(self, arguments: Mapping[str, Any]) -> ToolError | None:
         """Return why this tool is not made for a call with these arguments; None if it is."""
@@ -274,6 +270,15 @@ def _placeholders(value: Any) -> list[str]:
 
 def _names(placeholder: str) -> set[str]:
     return {_FOLDER} if placeholder == _FOLDER else names_in(placeholder)
+
+
+def given_arguments(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call that are neither null nor their default."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and value != defaults.get(name)
+    }
 
 
 def filled(value: Any, values: Mapping[str, Any]) -> Any:

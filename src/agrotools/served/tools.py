@@ -10,7 +10,6 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.calling.contract import Tool
+from agrotools.calling.contract import SERVED, Tool
+from agrotools.calling.services import run_now
 from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     AgreementKind,
@@ -40,6 +40,7 @@ from agrotools.served.binding import (
     BoundTool,
     check_against,
     filled_arguments,
+    given_arguments,
     our_result,
     read_binding,
 )
@@ -119,6 +120,13 @@ class ServedToolset:
                     "(contentEncoding base64), and cannot read paths of this one"
                 )
         return lines
+
+    @property
+    def backends(self) -> dict[str, str]:
+        """Back-end of each tool of ours that a binding makes."""
+        return {
+            name: f"{SERVED}{binding.path}" for binding in self.bindings for name in binding.tools
+        }
 
     @property
     def uses(self) -> tuple[ServerUse, ...]:
@@ -305,12 +313,7 @@ class ServedCalls:
         started = time.perf_counter()  # the start of a server is no work of the tool
         if bound.is_whole:
             # What is not given is the same on both sides: ours are read as null, theirs have a default.
-            given = {name: value for name, value in arguments.items() if value is not None}
-            given = {
-                name: value
-                for name, value in given.items()
-                if value != tool.spec.defaults.get(name)
-            }
+            given = given_arguments(arguments, tool.spec.defaults)
             reply = await _call(server, bound.name, given, session, folder)
             observation = _observation(reply, reply.result, workspace)
         else:
@@ -458,6 +461,4 @@ def open_toolset(
     answers: Sequence[Path] = (),
 ) -> ServedToolset:
     """Return what :func:`served_toolset` returns, also where this thread runs an event loop."""
-    asked = served_toolset(addresses, bindings, find_tool, taken=taken, answers=answers)
-    with ThreadPoolExecutor(1, thread_name_prefix="agrotools-servers") as pool:
-        return pool.submit(asyncio.run, asked).result()
+    return run_now(served_toolset(addresses, bindings, find_tool, taken=taken, answers=answers))
