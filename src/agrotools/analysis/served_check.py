@@ -163,8 +163,8 @@ def check_served(
             hint=f"it binds {', '.join(toolset.bound)}; name another benchmark, or change `when`",
         )
     runs = [
-        evaluate(config, progress, benchmark=loaded, only=fitting.ids).run
-        for config in (ours, theirs)
+        evaluate(ours, progress, benchmark=loaded, only=fitting.ids).run,
+        evaluate(theirs, progress, benchmark=loaded, only=fitting.ids, served=toolset).run,
     ]
     records = [_records_of(run, fitting.ids) for run in runs]
     strangers = run_now(_try_strangers(loaded, toolset, fitting))

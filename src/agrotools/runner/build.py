@@ -120,9 +120,18 @@ def load_for_run(
 
 
 def plan_run(
-    config: EvalConfig, benchmark: Benchmark, model: Model | Policy | AgentFunction | None = None
+    config: EvalConfig,
+    benchmark: Benchmark,
+    model: Model | Policy | AgentFunction | None = None,
+    served: ServedToolset | None = None,
 ) -> RunPlan:
     """Return the plan of the run that ``config`` describes, without starting it.
+
+    Args:
+        config: the run.
+        benchmark: its benchmark.
+        model: object to use instead of the model that ``config`` names.
+        served: the tool servers that ``config`` names, if they are listed already.
 
     Raises:
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
@@ -132,7 +141,8 @@ def plan_run(
         raise UsageError(
             f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples"
         )
-    config, served = _with_tool_servers(config, benchmark)
+    served = served or _tool_servers_of(config, benchmark)
+    config = _with_bindings(config, served)
     takes_no_protocol = is_agent(config.model.name) or not isinstance(model, Model | None)
     if takes_no_protocol and config.agent.tool_images:
         raise UsageError(
@@ -145,7 +155,7 @@ def plan_run(
     settings = resolve_settings(config, benchmark)
     _check_faults(config)
     benchmark = with_offered_tools(benchmark, config.tools.offered, settings.protocol)
-    benchmark = with_served_tools(benchmark, [own.spec for own in served.own.values()])
+    benchmark = with_served_tools(benchmark, served.specs)
     endpoint = config.endpoint
     source = policy_source(
         endpoint,
@@ -190,34 +200,37 @@ def plan_run(
     )
 
 
-def _with_tool_servers(
-    config: EvalConfig, benchmark: Benchmark
-) -> tuple[EvalConfig, ServedToolset]:
-    """Start the tool servers that ``config`` names, and return them with the configuration: tools that a binding makes
-    have it as their back-end.
+def _tool_servers_of(config: EvalConfig, benchmark: Benchmark) -> ServedToolset:
+    """Start the tool servers that ``config`` names, and return what they list.
 
     Raises:
-        UsageError: a server or a binding cannot be used, or a tool has a binding and another back-end.
+        UsageError: a server or a binding cannot be used.
         InfrastructureError: a server does not start.
     """
     tools = config.tools
     if not tools.servers and not tools.bindings:
-        return config, NO_SERVERS
+        return NO_SERVERS
     from agrotools.served.tools import open_toolset
 
-    served = open_toolset(
+    return open_toolset(
         tools.servers,
         tools.bindings,
         get_tool,
         taken=benchmark.toolset,
         answers=[benchmark.root, cache_dir()],
     )
-    bound = served.backends
-    if twice := sorted(bound.keys() & tools.backends.keys()):
+
+
+def _with_bindings(config: EvalConfig, served: ServedToolset) -> EvalConfig:
+    """Return ``config`` with each tool that a binding makes on its back-end; UsageError if it has another one."""
+    bound, given = served.backends, config.tools.backends
+    if not bound:
+        return config
+    if twice := sorted(bound.keys() & given.keys()):
         raise UsageError(
             f"{twice[0]} has a binding and a back-end", hint="omit --binding or --backend"
         )
-    return config.with_options(backends={**tools.backends, **bound}), served
+    return config.with_options(backends={**given, **bound})
 
 
 def _check_faults(config: EvalConfig) -> None:

@@ -47,7 +47,7 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_settings import RunSettings
 from agrotools.runner.store import AGENT_LOG, RunStore
-from agrotools.served.tools import ServedCalls
+from agrotools.served.tools import ServedCalls, ServedToolset
 
 if TYPE_CHECKING:
     from agrotools.calling.services.vision_endpoint import VisionEndpoint
@@ -91,6 +91,7 @@ def evaluate(
     confirm: Callable[["CostEstimate"], None] | None = None,
     only: Collection[str] | None = None,
     judges: JudgeConfig | None = None,
+    served: ServedToolset | None = None,
 ) -> Evaluation:
     """Plan the run that ``config`` describes, execute the samples that its folder lacks, and ask the judges.
 
@@ -102,6 +103,7 @@ def evaluate(
         confirm: callback for the estimated cost before the first request; it may raise a UsageError.
         only: ids of the samples to execute now; None for all.
         judges: models that grade the answers of the run, also of one that a budget stopped; None for no judges.
+        served: the tool servers that ``config`` names, if they are listed already.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: see their messages and hints.
@@ -110,7 +112,7 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
-    plan = plan_run(config, benchmark, model)
+    plan = plan_run(config, benchmark, model, served)
     if only is not None:
         plan = plan._replace(items=plan.items.among(only))
     if model is not None and config.run.out is None:

@@ -264,26 +264,26 @@ def with_served_tools(benchmark: Benchmark, tools: Sequence[DeclaredTool]) -> Be
     """Return ``benchmark`` with the tools of servers in each of its samples, beside those that it offers."""
     if not tools:
         return benchmark
-    names = tuple(tool.name for tool in tools)
     header = benchmark.header
     samples: Sequence[Sample] = benchmark.samples
 
     def offered(at: int) -> Sample:
-        sample = samples[at]
-        return sample.model_copy(
-            update={
-                "toolset": (*sample.toolset, *names),
-                "declared": (*sample.declared, *tools),
-            }
-        )
+        return sample_with_tools(samples[at], tools)
 
     extended = header.model_copy(
         update={
-            "toolset": (*header.toolset, *names),
+            "toolset": (*header.toolset, *(tool.name for tool in tools)),
             "declared": (*header.declared, *tools),
         }
     )
     return replace(benchmark, header=extended, samples=LazySamples(facts_of(samples), offered))
+
+
+def sample_with_tools(sample: Sample, tools: Sequence[DeclaredTool]) -> Sample:
+    """Return ``sample`` with the tools of servers beside those that it offers."""
+    toolset = (*sample.toolset, *(tool.name for tool in tools))
+    declared = (*sample.declared, *tools)
+    return sample.model_copy(update={"toolset": toolset, "declared": declared})
 
 
 def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from agrotools.core.texts import count_text
 from agrotools.served.files import takes_bytes
 from agrotools.served.session import Listing, ServedTool
 from agrotools.served.tools import is_callable_name
@@ -86,8 +87,9 @@ def proposed_binding(listing: Listing, server: str, ours: Mapping[str, Mapping[s
         server: address of the server.
         ours: JSON Schemas of the arguments of our tools, by name.
     """
+    name = f"{listing.name} {listing.version}".strip()
     lines = [
-        f"# {listing.name} {listing.version}: {len(listing.tools)} tools",
+        f"# {name}: {count_text(len(listing.tools), 'tool')}",
         _toml("server", server),
         "",
     ]

@@ -92,7 +92,7 @@ class OwnTool(NamedTuple):
     spec: DeclaredTool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ServedToolset:
     """The servers of a run: their own tools by the names that samples offer, and the bindings of ours."""
 
@@ -127,6 +127,11 @@ class ServedToolset:
         return {
             name: f"{SERVED}{binding.path}" for binding in self.bindings for name in binding.tools
         }
+
+    @property
+    def specs(self) -> list[DeclaredTool]:
+        """The tools that samples offer beside ours."""
+        return [own.spec for own in self.own.values()]
 
     @property
     def uses(self) -> tuple[ServerUse, ...]:
@@ -347,9 +352,14 @@ class ServedCalls:
             await asyncio.to_thread(shutil.rmtree, folder.path, ignore_errors=True)
 
     async def close(self) -> None:
-        """End all sessions, and remove the folders of the servers."""
-        for sample in [*self._open.values()]:
-            await self.end_sample(sample.workspace)
+        """End all sessions, and remove the folders of the servers.
+
+        It uses no thread: at the exit of the interpreter, none starts any more.
+        """
+        samples = [*self._open.values()]
+        self._open.clear()
+        sessions = [session for sample in samples for session, _ in sample.sessions.values()]
+        await asyncio.gather(*(session.close() for session in sessions))
         for server in self._toolset.servers:
             server.isolation.close()
 

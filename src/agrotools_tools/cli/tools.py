@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn
 import typer
 
 from agrotools.cli.options import command_group, sub_command
-from agrotools.cli.output import allow_closed_pipe, print_json, warn_of_hidden
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json, warn_of_hidden
 from agrotools.exit_codes import BAD_USAGE, FAULTS, NOT_DONE, STOPPED, code_of
 from agrotools_tools.cli.kb import app as kb
 from agrotools_tools.cli.packs import app as packs
@@ -495,7 +495,7 @@ def serve(
     token, is_new = access_token()
 
     def started(address: str) -> None:
-        typer.echo(f"serving {len(names)} tools on {folder}\naddress: {address}")
+        typer.echo(f"serving {count_text(len(names), 'tool')} on {folder}\naddress: {address}")
         if is_new:
             typer.echo(f"token: {token}")
         typer.echo("Press Ctrl-C to stop")
