@@ -13,7 +13,9 @@ from typing import Any
 
 import orjson
 
+from agrotools.calling.contract import SERVED
 from agrotools.core import AgrotoolsError, Mode, Record, Score
+from agrotools.core.files import sha256_of_json
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
 from agrotools.formats.benchmark import MOST_MAKERS, Benchmark
@@ -433,6 +435,9 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
         differences.append(
             "some ran only the quick part of the benchmark, whose samples are too few to rank models"
         )
+    if servers := _differing_servers(manifests):
+        differences.append(f"different tool servers: {servers}")
+        manifests = [_without_servers(manifest, manifests) for manifest in manifests]
     for name, words in _COMPARED.items():
         values = [getattr(manifest, name) for manifest in manifests]
         if any(value != values[0] for value in values):
@@ -442,6 +447,52 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     if len(set(prompts)) > 1:
         differences.append(f"different prompts: {_differing(prompts)}")
     return differences
+
+
+def _differing_servers(manifests: Sequence[Manifest]) -> str:
+    """Return the tool servers and bindings of runs, if they differ; with hashes where names do not tell them apart."""
+    whole = [_servers_text(manifest, _HASH_DIGITS) for manifest in manifests]
+    named = [_servers_text(manifest, 0) for manifest in manifests]
+    texts = dict.fromkeys(named if len({*named}) == len({*whole}) else whole)
+    return " / ".join(text or "none" for text in texts) if len(texts) > 1 else ""
+
+
+def _servers_text(manifest: Manifest, n_digits: int) -> str:
+    """Return the tool servers of a run, and the bindings that run tools of ours on them; empty if it has none."""
+    parts: list[str] = []
+    for use in manifest.tool_servers:
+        parts.append(f"{use.name} {use.version} {use.schemas[:n_digits]}".strip())
+    for tool, backend in sorted(manifest.backends.items()):
+        if backend.startswith(SERVED):
+            file = Path(backend.removeprefix(SERVED)).name
+            digest = manifest.tool_data.get(tool, "")[:n_digits]
+            parts.append(f"binding {file} {digest}".strip())
+    return ", ".join(dict.fromkeys(parts))
+
+
+def _without_servers(manifest: Manifest, manifests: Sequence[Manifest]) -> Manifest:
+    """Return the manifest of a run without what its tool servers alone change, for a comparison of the rest.
+
+    Tools that not all runs offer are those of servers; tools of ours that any run binds have no back-end nor data.
+    """
+    common = set[str].intersection(*(set(each.toolset) for each in manifests))
+    bound = {
+        tool
+        for each in manifests
+        for tool, backend in each.backends.items()
+        if backend.startswith(SERVED)
+    }
+    toolset = {tool: version for tool, version in manifest.toolset.items() if tool in common}
+    backends = {tool: each for tool, each in manifest.backends.items() if tool not in bound}
+    data = {tool: digest for tool, digest in manifest.tool_data.items() if tool not in bound}
+    return manifest.model_copy(
+        update={
+            "toolset": toolset,
+            "toolset_hash": sha256_of_json(toolset),
+            "backends": backends,
+            "tool_data": data,
+        }
+    )
 
 
 def _differing_data(manifests: Sequence[Manifest]) -> Iterator[str]:
