@@ -82,6 +82,7 @@ NOT_CHECKED = (
     "tools that return wrong values for all questions alike, where the reference calls are still right",
     "what a judge scores: open text",
     "questions of other groups than the two that are drawn",
+    "tools of servers, which `Env.with_servers` offers: an unsealed server could read the answers",
 )
 """Faults of an environment that no line of the certificate would find, in plain words."""
 

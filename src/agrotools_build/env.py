@@ -11,15 +11,16 @@ import os
 import re
 import sys
 import threading
+import weakref
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache, wraps
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, NamedTuple, cast, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
 
 from filelock import FileLock
 
@@ -34,14 +35,16 @@ from agrotools.agents.llm import (
 )
 from agrotools.agents.modes import reference_history
 from agrotools.agents.session import Session
-from agrotools.agents.task import ToolDescription, with_signature
-from agrotools.calling import tool_specs
+from agrotools.agents.task import ToolDescription, is_parameter_name, with_signature
+from agrotools.calling import get_tool, tool_specs
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.services import run_now
 from agrotools.core import (
     Answer,
+    DeclaredTool,
     ErrorInfo,
+    InfrastructureError,
     Sample,
     SampleView,
     Step,
@@ -53,9 +56,11 @@ from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, fresh_version, load_folder
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import TextPart
+from agrotools.runner.plan import sample_with_tools
 from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slots import outcome_value
+from agrotools.served.tools import NO_SERVERS, ServedCalls, ServedToolset, open_toolset
 from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.loose_json import NotJson, dumps, storable
 from agrotools_build.sources.drawn.fresh import write_fresh
@@ -222,14 +227,19 @@ def reference_answer(sample: Sample) -> Trajectory:
     return Trajectory(steps=(*steps, last), termination="answered")
 
 
-def tools_of_process() -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
-    """Start the tool workers of this process, on an event loop in a thread of its own; both end with the process."""
+def tools_of_process(
+    served: ServedToolset = NO_SERVERS,
+) -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
+    """Start the tool workers of this process, on an event loop in a thread of its own; both end with the process, and
+    so do the sessions with the servers of ``served``."""
     with _STARTING:
-        return _started_tools(os.getpid())  # a forked process has no thread of its parent
+        return _started_tools(os.getpid(), served)  # a forked process has no thread of its parent
 
 
 @cache
-def _started_tools(process: int) -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
+def _started_tools(
+    process: int, served: ServedToolset
+) -> tuple[asyncio.AbstractEventLoop, ToolExecutor]:
     def stop() -> None:
         if os.getpid() == process:
             asyncio.run_coroutine_threadsafe(executor.__aexit__(), loop).result()
@@ -237,10 +247,23 @@ def _started_tools(process: int) -> tuple[asyncio.AbstractEventLoop, ToolExecuto
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="agrotools-env", daemon=True).start()
 
-    executor = ToolExecutor(cache=ResultCache(), backends=published().header.backends)
+    executor = ToolExecutor(
+        cache=ResultCache(),
+        backends={**published().header.backends, **served.backends},
+        served=ServedCalls(served) if served.servers else None,
+    )
     asyncio.run_coroutine_threadsafe(executor.__aenter__(), loop).result()
     atexit.register(stop)
     return loop, executor
+
+
+def _begin_to_end(
+    process: int, loop: asyncio.AbstractEventLoop, executor: ToolExecutor, session: Session
+) -> "Future[None] | None":
+    """Begin to end the sessions of an episode with tool servers; None in a fork of the process that has them."""
+    if os.getpid() != process:
+        return None
+    return asyncio.run_coroutine_threadsafe(session.end_calls(executor), loop)
 
 
 def _refusing_other_arguments(submit: Callable[["Env", str], str]) -> Callable[..., str]:
@@ -272,11 +295,52 @@ class Env:
 
     shows_pictures: ClassVar[bool] = False
     """Whether results of tools hold the pictures that a call made: :class:`PictureEnv`."""
+    served: ClassVar[ServedToolset] = NO_SERVERS
+    """Tool servers that episodes call: :meth:`with_servers`."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
         """The sample of the episode with its calls; it knows the gold."""
         self._submitted, self._has_form, self._is_over = list[str](), False, True
+        self._fault: InfrastructureError | None = None
+        self._end_of_calls: weakref.finalize[..., Self] | None = None
+        """Ends the sessions with tool servers, also if nobody closes the episode; None before the first call."""
+
+    @classmethod
+    def with_servers(
+        cls, tool_servers: Sequence[str] = (), bindings: Sequence[str] = ()
+    ) -> type[Self]:
+        """Return this class with the tools of MCP servers, as ``agrotools eval`` offers them with the same words.
+
+        Tools of a server are further methods; tools of ours that a binding makes run on the server. Each server is
+        started once here, to list its tools, and then for each episode that calls it. What is said of it, such as that
+        it is unsealed, goes to standard error.
+
+        Args:
+            tool_servers: addresses of servers.
+            bindings: files that make tools of ours of calls of a server.
+
+        Raises:
+            UsageError: a server or a binding cannot be used.
+            InfrastructureError: a server does not start.
+        """
+        if cls.served.servers:
+            raise UsageError(
+                "this class has tool servers already", hint="give all of them in one with_servers"
+            )
+        served = open_toolset(
+            tool_servers,
+            bindings,
+            get_tool,
+            taken=dir(cls()),
+            answers=[published().root, cache_dir()],
+        )
+        _check_arguments(served.specs)
+        for note in served.notes:
+            sys.stderr.write(f"{note}\n")
+        methods = {spec.name: _method(spec) for spec in served.specs}
+        about = {"__doc__": cls.__doc__, "__module__": cls.__module__, "served": served}
+        return cast("type[Self]", type(cls.__name__, (cls,), {**methods, **about}))
 
     @classmethod
     def pool(cls, n: int, split: Split = "train", seed: int = 0) -> list[dict[str, Any]]:
@@ -295,7 +359,8 @@ class Env:
         """
         question = _question(row.get("id"))
         self._close()
-        self.session = Session(question.sample, question.view)
+        sample = sample_with_tools(question.sample, self.served.specs)
+        self.session = Session(sample, question.view)
         self._submitted, self._is_over = [], False
         return question.prompt
 
@@ -324,7 +389,13 @@ class Env:
         return f"{message}\nCall submit_answer with it."
 
     def get_reward(self) -> float:
-        """Return the reward of the episode, -1 to 1; 0 if no answer was submitted."""
+        """Return the reward of the episode, -1 to 1; 0 if no answer was submitted.
+
+        Raises:
+            InfrastructureError: a tool server failed in the episode, or no worker started: it has no reward.
+        """
+        if self._fault is not None:
+            raise self._fault
         if self.session is None or not self._submitted:
             return 0.0
         answered = self.session.trajectory(
@@ -339,14 +410,19 @@ class Env:
 
     @property
     def close(self) -> Callable[[], None]:
-        """Function that ends the episode and removes its files. TRL offers the functions of the class as tools, so
-        that this is a property."""
+        """Function that ends the episode with its tool servers, and removes its files. TRL offers the functions of the
+        class as tools, so that this is a property."""
         return self._close
 
     def _close(self) -> None:
+        if self._end_of_calls is not None:
+            ending: Future[None] | None = self._end_of_calls()
+            if ending is not None:
+                ending.result()
         if self.session:
             self.session.close()
         self.session, self._is_over = None, True
+        self._fault, self._end_of_calls = None, None
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> "str | list[dict[str, Any]]":
         if (
@@ -363,11 +439,20 @@ class Env:
                 last = "call submit_answer"
             message = "no further tool can be called"
             return _refused(tool, ErrorInfo(kind="unknown_tool", message=message, hint=last))
-        loop, executor = tools_of_process()
+        loop, executor = tools_of_process(self.served)
+        if self.served.servers and self._end_of_calls is None:
+            self._end_of_calls = weakref.finalize(
+                self, _begin_to_end, os.getpid(), loop, executor, self.session
+            )
+            self._end_of_calls.atexit = False  # the executor is closed then
         called: Future[str] = asyncio.run_coroutine_threadsafe(
             self.session.call(executor, tool, arguments), loop
         )
-        text = called.result()
+        try:
+            text = called.result()
+        except InfrastructureError as fault:
+            self._fault = fault
+            raise
         pictures = self.session.last_pictures() if self.shows_pictures else []
         if not pictures:
             return text
@@ -419,14 +504,27 @@ for _spec in tool_specs(AGROTOOLS):
     setattr(Env, _spec.name, _method(_spec))
 
 
-def offered_tools() -> list[dict[str, Any]]:
-    """Return name, description and JSON Schema of the arguments of each tool of :class:`Env`, for frameworks that take
-    no Python functions."""
+def _check_arguments(specs: Sequence[DeclaredTool]) -> None:
+    """Check that served tools can be methods; UsageError if an argument has a name that Python does not take."""
+    for spec in specs:
+        for name in cast("dict[str, Any]", spec.parameters["properties"]):
+            if not is_parameter_name(name):
+                raise UsageError(
+                    f"the tool server {spec.server} has a tool {spec.name} with an argument {name!r}, which no Python "
+                    "function can have",
+                    hint="rename it on the server, or bind a tool of ours to it",
+                )
+
+
+def offered_tools(env: type[Env] = Env) -> list[dict[str, Any]]:
+    """Return name, description and JSON Schema of the arguments of each tool of a class of :class:`Env`, for frameworks
+    that take no Python functions."""
     about = " ".join(str(Env.submit_answer.__doc__).partition("Args:")[0].split())
     answer = {"type": "string", "description": "first in your own words, then the filled form"}
     arguments = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     submit = {"name": "submit_answer", "description": about, "parameters": arguments}
-    return [*(spec.offered() for spec in tool_specs(AGROTOOLS)), submit]
+    specs = [*tool_specs(AGROTOOLS), *env.served.specs]
+    return [*(spec.offered() for spec in specs), submit]
 
 
 def call_tool(env: Env, tool: str, arguments: dict[str, Any]) -> str:

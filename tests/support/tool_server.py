@@ -23,7 +23,8 @@ def segment(image_path: str, threshold: int = 7) -> dict:
         size = len(file.read())
     session = f"session-{len(_areas) + 1}"
     _areas[session] = float(size)
-    return {"session_id": session, "warnings": [{"code": "small"}] if size < 100 else []}
+    warnings = [{"code": "small"}] if size < 100 else []
+    return {"session_id": session, "sessions": len(_areas), "warnings": warnings}
 
 
 @server.tool()

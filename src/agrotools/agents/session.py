@@ -83,6 +83,10 @@ class Session:
         last = Step(turn=len(steps), kind="answer", text=kept_text(answer))
         return Trajectory(steps=(*steps, last), termination=termination)
 
+    async def end_calls(self, executor: ToolExecutor) -> None:
+        """End the sessions of the calls with tool servers; no call may follow."""
+        await executor.end_sample(self._workspace)
+
     def close(self) -> None:
         """Remove the files that the calls wrote; no call may follow."""
         self._remove()

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
@@ -290,7 +291,10 @@ def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any
 def with_signature(
     function: Any, tool: ToolDescription, returns: type, *, is_method: bool = False
 ) -> Any:
-    """Return ``function`` with the name, docstring, arguments by keyword and types of a tool, for agent frameworks."""
+    """Return ``function`` with the name, docstring, arguments by keyword and types of a tool, for agent frameworks.
+
+    Arguments of served tools whose names Python does not take (``from``) are in its docstring and schema alone.
+    """
     function.__name__ = function.__qualname__ = tool.name
     function.__doc__ = _docstring(tool)
     properties, required = _properties(tool), cast("list[str]", tool.parameters.get("required", []))
@@ -304,6 +308,7 @@ def with_signature(
             default=inspect.Parameter.empty if name in required else schema.get("default"),
         )
         for name, schema in properties.items()
+        if is_parameter_name(name)
     ]
     receiver = (
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)] if is_method else []
@@ -313,6 +318,11 @@ def with_signature(
         "return": returns
     }
     return function
+
+
+def is_parameter_name(name: str) -> bool:
+    """True if a method of Python can have an argument with this name."""
+    return name.isidentifier() and not iskeyword(name) and name != "self"
 
 
 def _docstring(tool: ToolDescription) -> str:
