@@ -5,7 +5,7 @@ To know what a wrong argument cost, the call is made with the right one, and the
 (files that the run made are among its inputs) and its arguments, so the file is never out of date.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 import orjson
@@ -24,7 +24,8 @@ ARITHMETIC = "calculate"
 
 
 class RepeatedCall(FrozenModel):
-    """Result of a call on the files of a sample; None if only a service or a model of the run could give it."""
+    """Result of a call on the files of a sample; None if only a service, a model or a tool server of the run could give
+    it."""
 
     sample: str
     epoch: int = 0
@@ -62,10 +63,14 @@ class RepeatedCalls:
         return (record.sample.id, record.epoch, _content(call)) in self._results
 
 
-def read_repeated_calls(run: Path) -> RepeatedCalls:
-    """Return the repeated calls of a run, if any; RunStoreError if a line cannot be read."""
+def read_repeated_calls(run: Path, served: Container[str] = ()) -> RepeatedCalls:
+    """Return the repeated calls of a run, if any; RunStoreError if a line cannot be read.
+
+    ``served``: tools that ran on a server. Their calls without a result are left out, because it may give one now.
+    """
     hint = "remove that line, and run agrotools attribute again"
-    return RepeatedCalls(read_lines(run / REPEATED_CALLS_FILE, RepeatedCall, hint))
+    calls = read_lines(run / REPEATED_CALLS_FILE, RepeatedCall, hint)
+    return RepeatedCalls(each for each in calls if each.observation or each.tool not in served)
 
 
 def calculated(call: ToolCall) -> Observation:
