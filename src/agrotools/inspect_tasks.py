@@ -1,8 +1,9 @@
 """Tasks of Inspect AI (extra ``inspect``): our questions, tools, closing message and score in its runs and logs.
 
-    inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini [-T tool_images=true]
+    inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini [-T tool_images=true] [-T tool_servers=ADDRESS]
 
 The solver is the loop of ``agrotools eval``. The tools are tools of Inspect, for its log and other solvers, too.
+A sample's sessions with tool servers end with it.
 The metric ``fas`` is that of ``agrotools eval``; scores of single samples are those before twins are compared.
 """
 
@@ -10,7 +11,9 @@ The metric ``fas`` is that of ``agrotools eval``; scores of single samples are t
 
 import asyncio
 import math
+import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, cast
 
 from inspect_ai import Task, task
@@ -48,6 +51,7 @@ from agrotools.agents.images import RESULT_FILES
 from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import run_end_to_end
 from agrotools.agents.session import Session
+from agrotools.calling import tool_specs
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
 from agrotools.core import (
@@ -62,18 +66,18 @@ from agrotools.core import (
 )
 from agrotools.core.libraries import require_libraries
 from agrotools.foreign.inspect_logs import MANIFEST, RECORD
-from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import Completion, ContentPart, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall
 from agrotools.report.score_text import score_text
-from agrotools.runner.build import plan_run
+from agrotools.runner.build import RunPlan, plan_run
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import PREVIEWED
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.lost_points import lost_shares
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import refused
+from agrotools.served.tools import ServedCalls, ServedToolset
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 
 MODE: Literal["end-to-end"] = "end-to-end"
@@ -89,15 +93,27 @@ class _Sessions:
 
     def __init__(self) -> None:
         self.open: dict[str, tuple[Session, LLMAgent]] = {}
-        self._executors: dict[str, ToolExecutor] = {}
+        self._executors: dict[tuple[str, ServedToolset], ToolExecutor] = {}
         self._starting = asyncio.Lock()
 
-    async def executor(self, benchmark: Benchmark) -> ToolExecutor:
+    async def executor(self, plan: RunPlan) -> ToolExecutor:
+        place = plan.benchmark.name, plan.served
         async with self._starting:
-            if benchmark.name not in self._executors:
-                made = ToolExecutor(cache=ResultCache(), backends=benchmark.header.backends)
-                self._executors[benchmark.name] = await made.__aenter__()
-            return self._executors[benchmark.name]
+            if place not in self._executors:
+                made = ToolExecutor(
+                    cache=ResultCache(),
+                    backends=plan.settings.executed_backends,
+                    served=ServedCalls(plan.served) if plan.served.servers else None,
+                )
+                self._executors[place] = await made.__aenter__()
+            return self._executors[place]
+
+    async def end(self, plan: RunPlan, uuid: str) -> None:
+        """End a sample: its sessions with tool servers, and the files of its calls."""
+        if uuid in self.open:
+            session, _ = self.open.pop(uuid)
+            await session.end_calls(await self.executor(plan))
+            session.close()
 
     async def close(self) -> None:
         while self._executors:
@@ -202,17 +218,19 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 @solver
-def prepare_sample(benchmark: Benchmark, *, tool_images: bool) -> Solver:
+def prepare_sample(plan: RunPlan, *, tool_images: bool) -> Solver:
     """Return a solver that puts instructions, pictures, question and tools of a sample into the state."""
+    benchmark = plan.benchmark
     # Inspect moves the pictures of a result to where the provider of the model takes them.
     place: ToolImages = "in results" if tool_images else ""
+    find_specs = partial(tool_specs, declared=benchmark.header.declared)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        executor = await _SESSIONS.executor(benchmark)
+        executor = await _SESSIONS.executor(plan)
         sample = await asyncio.to_thread(benchmark.prepare, benchmark.sample(str(state.sample_id)))
         session = Session(sample, benchmark.view(sample, MODE))
         model = cast(Any, _InspectModel(state))
-        agent = LLMAgent(model, MODE, "tool-calling", tool_images=place)
+        agent = LLMAgent(model, MODE, "tool-calling", specs=find_specs, tool_images=place)
         _SESSIONS.open[state.uuid] = session, agent
         messages, specs = await agent.request_for(session.view, ())
         state.messages = [_chat_message(each) for each in messages]
@@ -288,8 +306,7 @@ def final_answer_score() -> Scorer:
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        session, _ = _SESSIONS.open.pop(state.uuid)
-        session.close()
+        session, _ = _SESSIONS.open[state.uuid]
         stored = state.store.get(_TRAJECTORY)
         trajectory = (
             Trajectory.model_validate(stored)
@@ -322,9 +339,36 @@ def final_answer_score() -> Scorer:
     return score
 
 
-def _task(name: str, *, quick: bool = False, max_steps: int, tool_images: bool) -> Task:
+_Addresses = str | Sequence[str]
+"""Addresses or files as ``-T`` gives them: one, or several behind commas."""
+
+
+def _task(
+    name: str,
+    *,
+    quick: bool = False,
+    max_steps: int,
+    tool_images: bool,
+    tool_servers: _Addresses,
+    bindings: _Addresses,
+) -> Task:
     require_libraries(f"{name}, whose pictures are drawn here,")
+    # The plan of the same run of `agrotools eval`: with its manifest, `agrotools score` reads the log.
+    config = EvalConfig.of(
+        benchmark=name,
+        model=PREVIEWED.name,
+        quick=quick,
+        mode=MODE,
+        protocol="tool-calling",
+        max_steps=max_steps,
+        tool_images=tool_images,
+        tool_servers=_listed(tool_servers),
+        bindings=_listed(bindings),
+    )
     benchmark = load_as(name, Loading(quick=quick, files_later=True))
+    plan = plan_run(config, benchmark, PREVIEWED)
+    for note in plan.served.notes:
+        sys.stderr.write(f"{note}\n")
     samples = [
         InspectSample(
             input=each.query,
@@ -334,45 +378,72 @@ def _task(name: str, *, quick: bool = False, max_steps: int, tool_images: bool) 
         for each in benchmark.samples
         if not quick or each.id in benchmark.header.quick
     ]
+
+    async def end_sample(state: TaskState) -> None:
+        await _SESSIONS.end(plan, state.uuid)
+
     return Task(
         dataset=MemoryDataset(samples, name=name),
-        setup=prepare_sample(benchmark, tool_images=tool_images),
+        setup=prepare_sample(plan, tool_images=tool_images),
         solver=answer_question(max_steps),
+        cleanup=end_sample,
         scorer=final_answer_score(),
         version=benchmark.header.version,
-        metadata={MANIFEST: _manifest(benchmark, name, quick, max_steps, tool_images)},
+        metadata={MANIFEST: plan.manifest.model_dump(mode="json")},
     )
 
 
-def _manifest(
-    benchmark: Benchmark, name: str, quick: bool, max_steps: int, tool_images: bool
-) -> dict[str, Any]:
-    """Return the manifest of the same run of ``agrotools eval``, with which ``agrotools score`` reads the log."""
-    config = EvalConfig.of(
-        benchmark=name,
-        model=PREVIEWED.name,
-        quick=quick,
-        mode=MODE,
-        protocol="tool-calling",
+def _listed(given: _Addresses) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@task
+def embedded(
+    max_steps: int = MAX_STEPS,
+    tool_images: bool = False,
+    tool_servers: _Addresses = (),
+    bindings: _Addresses = (),
+) -> Task:
+    """Questions on drawn scenes, whole."""
+    return _task(
+        "embedded",
         max_steps=max_steps,
         tool_images=tool_images,
+        tool_servers=tool_servers,
+        bindings=bindings,
     )
-    return plan_run(config, benchmark, PREVIEWED).manifest.model_dump(mode="json")
 
 
 @task
-def embedded(max_steps: int = MAX_STEPS, tool_images: bool = False) -> Task:
-    """Questions on drawn scenes, whole."""
-    return _task("embedded", max_steps=max_steps, tool_images=tool_images)
-
-
-@task
-def embedded_quick(max_steps: int = MAX_STEPS, tool_images: bool = False) -> Task:
+def embedded_quick(
+    max_steps: int = MAX_STEPS,
+    tool_images: bool = False,
+    tool_servers: _Addresses = (),
+    bindings: _Addresses = (),
+) -> Task:
     """The quick part of the questions on drawn scenes, for a first look."""
-    return _task("embedded", quick=True, max_steps=max_steps, tool_images=tool_images)
+    return _task(
+        "embedded",
+        quick=True,
+        max_steps=max_steps,
+        tool_images=tool_images,
+        tool_servers=tool_servers,
+        bindings=bindings,
+    )
 
 
 @task
-def field(max_steps: int = MAX_STEPS, tool_images: bool = False) -> Task:
+def field(
+    max_steps: int = MAX_STEPS,
+    tool_images: bool = False,
+    tool_servers: _Addresses = (),
+    bindings: _Addresses = (),
+) -> Task:
     """Questions on photographs; get these first: ``agrotools benchmarks get field``."""
-    return _task("field", max_steps=max_steps, tool_images=tool_images)
+    return _task(
+        "field",
+        max_steps=max_steps,
+        tool_images=tool_images,
+        tool_servers=tool_servers,
+        bindings=bindings,
+    )

@@ -1,5 +1,6 @@
 """The tasks of Inspect AI give the scores of ``agrotools eval`` for the same replies, odd ones included."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,11 @@ import pytest
 
 import agrotools as at
 from agrotools.foreign.predictions import import_predictions
-from support.openai_server import ReferenceFollower, serving, text_of
+from agrotools.loading.benchmarks import Loading, load_as
+from agrotools.runner.records import iter_records
+from agrotools.sandbox.agents import is_available
+from support.marked_server import MarkedServer
+from support.openai_server import ReferenceFollower, completion, serving, text_of
 
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
@@ -128,3 +133,51 @@ def test_pictures_of_results_reach_the_model_and_other_solvers(tmp_path: Path):
             part for each in results for part in each.content if isinstance(part, ContentImage)
         ]
         assert shown, "the result holds the picture of the call"
+
+
+@pytest.mark.filterwarnings("ignore")  # of libraries that Inspect uses
+def test_tools_of_a_server_are_offered_and_end_with_the_sample(tmp_path: Path):
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import get_model
+
+    from agrotools.inspect_tasks import embedded_quick
+
+    server = MarkedServer()
+    benchmark = load_as("embedded", Loading(quick=True, files_later=True))
+    asked = [benchmark.sample(name) for name in benchmark.header.quick[:2]]
+    running: list[int] = []
+
+    def reply(body: dict) -> Any:
+        """Call the server, which dies for the second question, and then answer."""
+        texts = "\n".join(text_of(message) for message in body["messages"])
+        if body["messages"][-1]["role"] != "user" or "do not know" in texts:
+            running.append(server.processes())
+            return completion("I do not know.")
+        if asked[0].query in texts:
+            arguments = {"image_path": asked[0].files[0].name}
+            return completion(calls=[("cover", json.dumps(arguments))])
+        return completion(calls=[("die", "{}")])
+
+    with serving(reply) as endpoint:
+        log = inspect_eval(
+            embedded_quick(tool_servers=server.address),
+            model=get_model(
+                "openai-api/local/scripted", base_url=endpoint.base_url, api_key="none"
+            ),
+            sample_id=[each.id for each in asked],
+            fail_on_error=False,
+            display="none",
+            log_dir=str(tmp_path / "logs"),
+        )[0]
+    first, second = sorted(log.samples, key=lambda each: each.id != asked[0].id)
+    result = next(each.text for each in first.messages if each.role == "tool")
+    assert json.loads(result.split("\n")[1])["result"] == {"cover": 0.5}
+    assert "out of field" in second.error.message, "the sample is invalid, not wrong"
+    assert not second.scores
+    assert max(running) > 0
+    assert server.processes() == 0
+    used = log.eval.metadata["agrotools_manifest"]["tool_servers"]
+    assert [(use["name"], use["sealed"]) for use in used] == [("field-tools", is_available())]
+    run = import_predictions(Path(log.location), benchmark, "embedded", out=tmp_path / "made")[0]
+    kept = {record.sample.id: record for record in iter_records(run)}
+    assert kept[asked[0].id].trajectory.calls[0].call.tool == "cover"

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from agrotools.analysis.served_check import ServedCheck, check_served, check_tab
 from agrotools.core import UsageError
 from agrotools.report.text_tables import markdown
 from agrotools.runner.records import iter_records
+from agrotools.served import tools
+from agrotools.served.address import ServerAddress
+from agrotools.served.tools import list_server
 
 pytestmark = pytest.mark.process
 SERVER = f"{sys.executable} {Path(support.__path__[0]) / 'tool_server.py'}"
@@ -63,8 +67,16 @@ def test_arguments_that_a_binding_passes_over_are_named(
     small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
+    listed: list[ServerAddress] = []
+
+    def counted(address: ServerAddress, answers: Sequence[Path]) -> Awaitable[tools.ListedServer]:
+        listed.append(address)
+        return list_server(address, answers)
+
+    monkeypatch.setattr(tools, "list_server", counted)
     whole_pictures = BINDING.replace("region = true, ", "")
     found = checked(small_benchmark, tmp_path, whole_pictures)
+    assert len(listed) == 1
     (tool,) = found.tools
     assert tool.passed_over["region"] > 0
     assert any(
