@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any
 from agrotools.agents.argument_text import arguments_text
 from agrotools.agents.images import RESULT_FILES, file_parts, result_picture_parts
 from agrotools.agents.long_replies import kept_text, output_length, parse_in_thread
-from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
+from agrotools.agents.parsing import (
+    as_text,
+    before_invented_turn,
+    excerpt,
+    parse_output,
+    unread_call,
+)
 from agrotools.agents.protocols import PromptTemplates
 from agrotools.agents.received import native_calls, own_words, react_words, spoken
 from agrotools.calling import tool_specs
@@ -482,6 +488,11 @@ class LLMAgent:
             )
             if isinstance(action, Answer):
                 return action
+            if isinstance(action, CallTools):
+                names = ", ".join(call.tool for call in action.calls)
+                return unread_call(f"{names} in the reasoning", completion.thought, reply)
+        if completion.detail and not completion.text.strip() and not completion.tool_calls:
+            return unread_call(completion.detail, "", reply)
         return self._parsed(completion.text, completion, view, reply)
 
     def _parsed(self, text: str, completion: Completion, view: SampleView, reply: Reply) -> Action:

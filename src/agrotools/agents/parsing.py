@@ -159,6 +159,13 @@ def _unparseable(
     return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
 
+def unread_call(what: str, text: str, reply: Reply) -> Unparseable:
+    """Return the action of a reply whose call the server did not pass on: ``text`` is where it stands."""
+    return Unparseable(
+        text=excerpt(text), reason=f"{UNREAD_CALL}: {what}.", hint=_UNREAD_HINT, reply=reply
+    )
+
+
 def spoken_answer(text: str) -> str:
     """Return the answer in a reply without calls: without thinking, special tokens and marks; empty if there is none.
 
@@ -527,6 +534,9 @@ def loaded(text: str, what: str) -> Any:
     try:
         return loads(text)
     except NotJson as error:
+        whole = value_at(text, 0)
+        if whole is not None and (behind := text[whole[1] :].strip()):
+            raise CallError(f"{what} goes on behind its JSON: {excerpt(behind, 100)!r}") from error
         raise CallError(f"{what} is not valid JSON: {error}") from error
 
 

@@ -31,12 +31,13 @@ from agrotools.models.base import (
 )
 from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, one_line, read_error
 
+_UNREAD_CALLS = ("malformed_function_call", "unexpected_tool_call", "function_call_filter")
+"""Finish reasons of replies with a call that the server could not read: an error of the model."""
 _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(
         ("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"
     ),
-    # The model wrote a call that its server cannot parse: an error of the model.
-    **dict.fromkeys(("malformed_function_call", "function_call_filter"), "stop"),
+    **dict.fromkeys(_UNREAD_CALLS, "stop"),
     **dict.fromkeys(("tool_calls", "tool_call", "function_call", "tool_use"), "tool_calls"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
     "model_context_window_exceeded": "length",
@@ -105,7 +106,7 @@ def read_reply(
         "finish_reason": reason or ("tool_calls" if calls else "stop"),
         "thought": _text(message.get("reasoning_content")) or _text(message.get("reasoning")),
         "first_token": _first_token(choice.get("logprobs")),
-        "detail": "",
+        "detail": _unread_call_text(server_reason),
         "seconds": seconds,
         "attempts": attempts,
         "cached": False,
@@ -181,12 +182,23 @@ def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
             raise MalformedReply(f"the endpoint broke the reply off: finish reason {word!r}")
     if server_reason is None or server_reason == "":
         return None, ""
-    reason = _FINISH_REASONS.get(str(server_reason).strip().lower().partition(":")[0])
+    reason = _FINISH_REASONS.get(_reason_word(server_reason))
     if reason is None:
         raise MalformedReply(
             f"the reply ends for a reason that is not known: {server_reason!r}", passing=False
         )
     return reason, str(server_reason)
+
+
+def _reason_word(server_reason: object) -> str:
+    return str(server_reason).strip().lower().partition(":")[0]
+
+
+def _unread_call_text(server_reason: str) -> str:
+    """Return that the server could not read a call, with its finish reason; empty if it does not say so."""
+    if _reason_word(server_reason) not in _UNREAD_CALLS:
+        return ""
+    return f"the endpoint could not read a call, finish reason {server_reason}"
 
 
 def _check_something_came(completion: Completion, server_reason: str, *, counted: bool) -> None:

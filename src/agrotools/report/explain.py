@@ -46,8 +46,8 @@ from agrotools.report.trace import agreements, predicted_steps, step_blocks, tak
 from agrotools.scoring.attribution import (
     ARGUMENTS,
     PLANNING,
-    READING,
     TOOL,
+    TWIN,
     ordered_parts,
     part_label,
     part_meaning,
@@ -137,9 +137,7 @@ def _loss_text(shares: Shares, scores: Sequence[Score]) -> str:
     of_twin = twin_text(scores)
     lines: list[str] = []
     for part in ordered_parts(shares):
-        # A refused twin takes one point as a misread result: the answer of the record itself may be right.
-        lost_by_twin_alone = bool(of_twin) and part == READING and shares[part] == 1
-        why = of_twin if lost_by_twin_alone else part_meaning(part)
+        why = of_twin if part == TWIN else part_meaning(part)
         points = 100 * float(shares[part])
         lines.append(f"{part_label(part)} {points:.1f} points: {why}")
     return "\n".join(lines)

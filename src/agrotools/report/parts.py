@@ -358,7 +358,7 @@ def _judge_line(judge: JudgeSummary, panel: Panel) -> str:
     text = f"{metric.label} by {judge.judge} (prompt {', '.join(judge.prompts)}{rubrics})"
     text += f": {judge.graded} of {judge.answers} answers graded"
     if judge.mean is not None:
-        text += f", mean {on_scale(judge.mean, metric.out_of)}"
+        text += f", mean of single replies {on_scale(judge.mean, metric.out_of)}"
     if judge.unreadable:
         text += f", {judge.unreadable} of {judge.votes} replies without a grade"
     if judge.between_votes:

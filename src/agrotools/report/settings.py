@@ -1,10 +1,10 @@
 """Settings of the report (mode and metrics of each table), and the tables of the benchmarks' papers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.core import BENCHMARKS, Mode, Record, Score
+from agrotools.core import BENCHMARKS, MODES, Mode, Record, Score
 from agrotools.loading.contract import BenchmarkPlugin
 from agrotools.plugin.installed import plugin_of, plugins_of_metrics
 from agrotools.report.contracts import reporting_of
@@ -106,8 +106,8 @@ SETTINGS = (
 
 
 def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
-    """Return the settings for these runs: those of the engine, then those of benchmark plug-ins."""
-    return [
+    """Return the settings of the engine, then of plug-ins, then of metrics of plug-ins that these leave out."""
+    named = [
         *SETTINGS,
         *(
             setting
@@ -115,6 +115,30 @@ def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
             for setting in reporting_of(plugin).settings
         ),
     ]
+    return [*named, *_unnamed_settings(summaries, named)]
+
+
+def _unnamed_settings(summaries: Sequence[Summary], named: Sequence[Setting]) -> Iterator[Setting]:
+    """Yield a setting for each plug-in and mode with metrics of runs that no other setting or table shows."""
+    for plugin in used_plugins(summaries):
+        for mode in MODES:
+            parts = [each.modes[mode] for each in summaries if mode in each.modes]
+            shown = {name for each in named if each.mode == mode for name in each.metrics}
+            for part in parts:
+                if part.published is not None:
+                    shown |= part.published.corrected.keys()
+            has = set[str]().union(*(part.metrics for part in parts))
+            metrics = [name for name in plugin.metrics if name in has - shown]
+            if metrics:
+                yield Setting(f"{plugin.name}, {mode}", mode, metrics, _with_any(mode, metrics))
+
+
+def _with_any(mode: Mode, names: Sequence[str]) -> Callable[[Summary], Mapping[str, Metric] | None]:
+    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
+        part = summary.modes.get(mode)
+        return part.metrics if part and any(name in part.metrics for name in names) else None
+
+    return metrics
 
 
 def has_table(setting: Setting, summaries: Sequence[Summary]) -> bool:

@@ -1,11 +1,12 @@
 """Parts that lose the points of a run, and their exact split.
 
 The parts are ``planning`` (wrong or missing calls), ``arguments``, ``fault`` (put into a call by ``--faults``),
-``tool:NAME`` (errors of one tool), ``reading`` (right observations, wrong answer), ``form`` (an answer that cannot be
-read) and, where no calls are asked for, ``answer``. The gap of a sample is a cooperative game: the value of a coalition
-is the score when its parts are replaced by the reference or the truth, and the share of a part is its Shapley value
-(1953), the mean of its marginal contributions over all orders of replacement. See
-:mod:`agrotools.scoring.counterfactual` for the replacements, :mod:`agrotools.scoring.lost_points` for their sums.
+``tool:NAME`` (errors of one tool), ``reading`` (right observations, wrong answer), ``twin`` (a refusal that the
+answerable twin got, too), ``form`` (an answer that cannot be read) and, where no calls are asked for, ``answer``. The
+gap of a sample is a cooperative game: the value of a coalition is the score when its parts are replaced by the
+reference or the truth, and the share of a part is its Shapley value (1953), the mean of its marginal contributions
+over all orders of replacement. See :mod:`agrotools.scoring.counterfactual` for the replacements,
+:mod:`agrotools.scoring.lost_points` for their sums.
 
 **Exact sums.** Shapley values are computed as fractions. Points are then rounded to multiples of ``2 ** -20`` by the
 largest remainder (the gap first, then its parts), so that the floats of ``parts`` sum to ``gap`` exactly, in any order.
@@ -22,11 +23,12 @@ from agrotools.core import FrozenModel
 from agrotools.core.lazy import np
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 
-PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = (
+PLANNING, ARGUMENTS, FAULT, READING, TWIN, FORM, ANSWER = (
     "planning",
     "arguments",
     "fault",
     "reading",
+    "twin",
     "form",
     "answer",
 )
@@ -49,9 +51,8 @@ CAUSES = {
         "tool errors",
         "a result is missing or differs from the truth, even of a call that was not made; either may be wrong",
     ),
-    READING: Cause(
-        "misread results", "results right, answer wrong, or the answerable twin refused"
-    ),
+    READING: Cause("misread results", "results right, answer wrong"),
+    TWIN: Cause("twin refused", "the answerable twin was refused, too: this refusal shows nothing"),
     FORM: Cause(
         "unread answers", "a value was not read, in a live run after it was asked for again"
     ),

@@ -65,6 +65,8 @@ class EventCounts:
         self._ious = array("d")
         self._differing: set[str] = set()
         self._canaries: list[str] = []
+        self._first_unread = ""
+        """What the first call that was not read is, in words."""
         self._totals = defaultdict[str, float](float)
         self._known = Counter[str]()
         """Number of records in each total."""
@@ -118,6 +120,7 @@ class EventCounts:
                 self._setups.setdefault(step.call.tool, setup)
             if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL):
                 has_unread_call = True
+                self._note_unread(step.reason)
         self._counts["unread_calls"] += has_unread_call
         self._missing_backends.update(without_backend)
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
@@ -126,13 +129,19 @@ class EventCounts:
             self._counts["made"] += len(made.calls)
             self._counts["needed"] += needed
 
+    def _note_unread(self, reason: str) -> None:
+        self._first_unread = self._first_unread or reason.removeprefix(UNREAD_CALL).strip(": .")
+
     def _add_actions(
         self, record: Record, actions: Sequence[Action], rows: Sequence[Score]
     ) -> None:
         self._step_by_step = True
         unread = [each for each in actions if isinstance(each, Unparseable)]
         self._counts["unparseable"] += len(unread)
-        self._counts["unread_calls"] += any(each.reason.startswith(UNREAD_CALL) for each in unread)
+        unread_calls = [each for each in unread if each.reason.startswith(UNREAD_CALL)]
+        self._counts["unread_calls"] += bool(unread_calls)
+        for each in unread_calls:
+            self._note_unread(each.reason)
         for action in actions:
             if isinstance(action, Halt):
                 self._terminations[action.termination] += 1
@@ -182,6 +191,7 @@ class EventCounts:
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
+            first_unread=self._first_unread,
             constant_arguments=self._constant.found(),
             choice_set_jaccard=jaccard,
             spent={name: self._amount(name, successes) for name in self._totals},
@@ -457,13 +467,14 @@ def _unread_calls_text(counts: Counts, samples: str) -> str:
 
     Only if no call at all was read, the server is to blame: calls that were read show that it passes some on.
     """
+    first = f" (first: {counts.first_unread})" if counts.first_unread else ""
     if not counts.tool_calls:
         return (
-            f"{samples}: the server does not parse this model's calls. "
-            "Try --protocol react, or with vLLM --enable-auto-tool-choice --tool-call-parser NAME."
+            f"{samples}: the server does not parse this model's calls{first}. Try --protocol react, or with vLLM "
+            "--enable-auto-tool-choice --tool-call-parser NAME and the --reasoning-parser of the model."
         )
     return (
-        f"{samples} have a call in a form that is not read; other calls were read. "
+        f"{samples} have a call in a form that is not read{first}; other calls were read. "
         "Look at one with agrotools explain. --protocol react or another call parser of the server may help."
     )
 

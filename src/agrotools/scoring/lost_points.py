@@ -17,6 +17,7 @@ from agrotools.scoring.attribution import (
     FORM,
     PLANNING,
     READING,
+    TWIN,
     Attribution,
     LostSample,
     attribution_of,
@@ -100,7 +101,7 @@ def _own_shares(record: Record, rows: Sequence[Score], find_result: FindResult) 
 
 def _with_refused_twin(shares: Shares) -> Shares:
     """Return shares with the point that an unanswerable sample loses because its twin was refused."""
-    return {**shares, READING: shares.get(READING, Fraction(0)) + 1}
+    return {**shares, TWIN: Fraction(1)}
 
 
 def largest_part(shares: Mapping[str, Fraction] | Mapping[str, float]) -> str:
@@ -229,7 +230,7 @@ class LostPoints:
             return losses
         if calls != other._calls.get((mode, sample_id)):
             return losses
-        return losses if losses.keys() <= {READING, FORM} else {ANSWER: 1 - score}
+        return losses if losses.keys() <= {READING, TWIN, FORM} else {ANSWER: 1 - score}
 
     def attribution(self, mode: Mode, samples: Sequence[LostScore]) -> Attribution | None:
         """Return the split of a mode; None without samples."""

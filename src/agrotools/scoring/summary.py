@@ -83,6 +83,8 @@ class Counts(FrozenModel):
     """Number of outputs that were neither a call nor an answer."""
     unread_calls: Annotated[int, Field(exclude_if=operator.not_)] = 0
     """Number of records with a call in markup that is not understood."""
+    first_unread: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """What the first of these calls is, in words."""
     ran_on: Annotated[int, Field(exclude_if=operator.not_)] = 0
     """Number of records with a reply that goes on behind the end of the model's own turn; the rest is cut off."""
     answered_at_limit: Annotated[int, Field(exclude_if=operator.not_)] = 0

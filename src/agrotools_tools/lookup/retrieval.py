@@ -26,7 +26,17 @@ from agrotools.knowledge.other_names import (
     words_before,
     words_behind,
 )
-from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, terms
+from agrotools.knowledge.words import (
+    ASKING,
+    STOPWORDS,
+    asking_terms,
+    folded,
+    section_asked,
+    similarity,
+    stem,
+    terms,
+    tokens,
+)
 from agrotools_tools.lookup.evidence import (
     ACCEPTED,
     LONGEST_NAME,
@@ -86,6 +96,15 @@ class _Word:
     credit: float
     weight: float
     asks: bool
+
+
+def _english_names(entry: KnowledgeEntry) -> tuple[str, ...]:
+    return entry.names.en, *entry.names.aliases
+
+
+def _name_words(text: str) -> frozenset[str]:
+    """Return the stems of the words of a name, or of those of a question that may be some; synonyms stay apart."""
+    return frozenset(stem(word) for word in tokens(text) if word not in STOPWORDS | ASKING)
 
 
 class KnowledgeIndex:
@@ -182,6 +201,19 @@ class KnowledgeIndex:
         return [
             self.entries[number]
             for number in sorted(scores, key=lambda number: (-scores[number], number))[:3]
+        ]
+
+    def with_words_in_name(
+        self, query: str, *, kind: Kind | None = None, crop: str | None = None
+    ) -> list[KnowledgeEntry]:
+        """Return the entries with all words of the question in one English name ("rust": leaf rust of coffee)."""
+        words, allowed = _name_words(query), self._allowed(kind, crop)
+        if not words:
+            return []
+        return [
+            entry
+            for number, entry in enumerate(self.entries)
+            if allowed[number] and any(words <= _name_words(name) for name in _english_names(entry))
         ]
 
     def evidence(self, query: str, allowed: NDArray[np.bool_] | None = None) -> list[EntryEvidence]:

@@ -23,6 +23,10 @@ _TOPICS_BY_WORDS = ("thresholds", "management", "life_cycle")
 """Topics that words of a query ask for; the others are also answered by names, or by how a thing looks."""
 
 
+_MOST_NAMED = 12
+"""Most entries that a note names: as many rusts as the shipped base has."""
+
+
 class CitedSource(ResultPart):
     title: str
     publisher: str
@@ -91,7 +95,7 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="3",
+    version="4",
     resolves=_resolve,
     data_files=kb_files,
     expert=("top_k",),
@@ -152,7 +156,7 @@ def lookup_agronomy(
     hits = index.search(
         query,
         topic=section,
-        kind=None if kind == "any" else kind,
+        kind=_kind(kind),
         crop=crop,
         kb_id=kb_id,
         top_k=top_k,
@@ -161,12 +165,17 @@ def lookup_agronomy(
     if asked is not None and hits and not any(hit.document.section == asked for hit in hits):
         flags.append("topic_not_covered")
         notes.append(f"the base holds the entry but nothing on {asked.replace('_', ' ')}")
-    if not hits and (
-        similar := index.similarly_named(query, kind=None if kind == "any" else kind, crop=crop)
-    ):
+    if not hits and (similar := index.similarly_named(query, kind=_kind(kind), crop=crop)):
         others = ", ".join(f"{entry.title}, {entry.id}" for entry in similar)
         notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
         flags.append("others_of_like_name")
+    elif not hits and (several := index.with_words_in_name(query, kind=_kind(kind), crop=crop)):
+        named = ", ".join(f"{entry.title}, {entry.id}" for entry in several[:_MOST_NAMED])
+        others = f" and {len(several) - _MOST_NAMED} more" * (len(several) > _MOST_NAMED)
+        notes.append(
+            f"{query!r} names no single entry; with these words in the name: {named}{others}"
+        )
+        flags.append("several_entries")
     if hits and hits[0].score < 1 and is_group(hits[0].entry):
         notes.append(
             f"{hits[0].entry.id} is about {hits[0].entry.names.en} in general, of whatever species"
@@ -179,6 +188,10 @@ def lookup_agronomy(
         notes=tuple(notes),
         flags=tuple(flags),
     )
+
+
+def _kind(asked: Kind | Literal["any"]) -> Kind | None:
+    return None if asked == "any" else asked
 
 
 def _as_hit(hit: "Hit") -> KnowledgeHit:

@@ -54,13 +54,13 @@ def test_its_slot_scorer_metric_tool_and_report_are_used_and_without_it_its_run_
     )
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.split())
-    assert "Ripeness of tomatoes, end-to-end" in shown
+    assert "ripeness, end-to-end" in shown
     assert "3 tomatoes graded" in shown
     scores = json.loads((tmp_path / "run" / "scores.json").read_text(encoding="utf-8"))
     metrics = scores["summary"]["modes"]["end-to-end"]["metrics"]
     assert metrics["ripeness.grade"]["overall"]["value"] == 1
     assert "fas" not in metrics
-    assert "Ripeness of tomatoes" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "ripeness, end-to-end" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
     alone = run_command(
         "score", tmp_path / "run"

@@ -520,7 +520,7 @@ def test_a_page_is_the_same_whether_its_runs_are_scored_for_it_or_were_scored_be
     again = page_of(run, yardsticks=Yardsticks())
     assert before.text == again.text
     lost = {each["sample"]: each["lost"] for each in before.records}
-    assert lost["no-0"] == {"tool:calculate": 100.0, "reading": 100.0}, (
+    assert lost["no-0"] == {"tool:calculate": 100.0, "twin": 100.0}, (
         "its own point and that of its twin"
     )
     assert (run / "scores.json").is_file()

@@ -38,6 +38,22 @@ def test_what_the_base_lacks_is_not_found():
     assert found.hits == ()
 
 
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("rust", "disease.coffee_leaf_rust"),
+        ("blight", "disease.bean_halo_blight"),
+        ("how is mildew treated", "disease.apple_powdery_mildew"),
+        ("rust in wheat", "disease.wheat_stem_rust"),
+    ],
+)
+def test_a_name_that_many_share_brings_their_names(query: str, named: str):
+    found = lookup_agronomy(query)
+    assert found.not_found
+    assert found.flags == ("several_entries",)
+    assert named in found.notes[0]
+
+
 @pytest.mark.slow
 def test_every_entry_is_found_under_its_own_names():
     missed = []

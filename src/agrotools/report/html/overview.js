@@ -209,7 +209,8 @@ const mainPart = (record) => Object.entries(record.lost).sort((a, b) => b[1] - a
 function telling() {
   const mode = head.measure?.mode;
   const own = records.filter((record) => record.run === chosenRun && record.value !== null && record.value < 1 && (!mode || record.mode === mode));
-  const rank = (record) => record.value - (record.sample.picture ? 0.5 : 0);
+  const isOrdinary = (record) => mainPart(record) !== "twin";
+  const rank = (record) => record.value - (record.sample.picture ? 0.5 : 0) + (isOrdinary(record) ? 0 : 2);
   own.sort((a, b) => rank(a) - rank(b));
   const parts = Object.entries(lostSplit().run.parts).sort((a, b) => b[1] - a[1]).map(([part]) => part);
   const firsts = [own.find((record) => record.disagree && record.value === 0), ...parts.map((part) => own.find((record) => mainPart(record) === part)), ...own];

@@ -1,7 +1,7 @@
 """Loader, scorer, protocol and report of the benchmark; the samples are made here, as others would read them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agrotools import Action, Answer, Model, SampleView, Step
@@ -11,7 +11,6 @@ from agrotools.plugin import (
     BenchmarkHeader,
     Loading,
     Message,
-    Metric,
     Mode,
     ModeSummary,
     Observation,
@@ -20,10 +19,8 @@ from agrotools.plugin import (
     Reporting,
     Sample,
     Scoring,
-    Setting,
     Slot,
     SlotScore,
-    Summary,
     ToolSpec,
     with_clusters,
 )
@@ -100,24 +97,9 @@ class OneWordAgent:
         return [Message.of("user", f"Reply with one word. {view.query}")], ()
 
 
-def _metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        part = summary.modes.get(mode)
-        return part.metrics if part is not None and "ripeness.grade" in part.metrics else None
-
-    return metrics
-
-
 def _notes(part: ModeSummary) -> Iterator[str]:
     if "ripeness.grade" in part.metrics:
         yield f"{part.metrics['ripeness.grade'].overall.n} tomatoes graded"
 
 
-_MODES: tuple[Mode, ...] = ("end-to-end", "no-tool")
-REPORTING = Reporting(
-    settings=tuple(
-        Setting(f"Ripeness of tomatoes, {mode}", mode, ("ripeness.grade",), _metrics(mode))
-        for mode in _MODES
-    ),
-    notes=_notes,
-)
+REPORTING = Reporting(notes=_notes)
