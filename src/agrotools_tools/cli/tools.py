@@ -356,7 +356,7 @@ def zones(
     from agrotools.cli.option_words import in_options, with_pairs
     from agrotools.cli.reading import new_readings, print_readings
     from agrotools.core import ToolError
-    from agrotools_tools.zones import measure_zones
+    from agrotools_tools.zones.measure import measure_zones
 
     readings = new_readings(yes=yes)
     try:

@@ -20,7 +20,7 @@ from agrotools.vision import Box, Role
 from agrotools.vision.overlay import LONGEST_SIDE, Colour, Mark, draw_marks, viridis
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import stretched_picture
-from agrotools_tools.zone_shapes import Zones, import_of_zones
+from agrotools_tools.zones.shapes import Zones, import_of_zones
 
 Row = dict[str, str | float | None]
 ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")

@@ -22,13 +22,14 @@ from agrotools.vision.rasters import (
     metres_per_degree,
     open_raster,
 )
-from agrotools_tools.zone_dates import are_sortable, date_of_tag, dates_of, has_date
-from agrotools_tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
-from agrotools_tools.zone_numbers import Offsets, possible_offsets, question_on_offset
-from agrotools_tools.zone_shapes import MOST_ZONES, Zones, import_of_zones, overlapping, read_zones
-from agrotools_tools.zone_units import Heights, heights_of, questions_on_units
-from agrotools_tools.zone_values import (
+from agrotools_tools.zones.dates import are_sortable, date_of_tag, dates_of, has_date
+from agrotools_tools.zones.files import ABOUT, Row, ZoneMap, picture_under, write_files
+from agrotools_tools.zones.numbers import Offsets, possible_offsets, question_on_offset
+from agrotools_tools.zones.shapes import MOST_ZONES, Zones, import_of_zones, overlapping, read_zones
+from agrotools_tools.zones.units import Heights, has_known_unit, heights_of, questions_on_units
+from agrotools_tools.zones.values import (
     HEIGHT,
+    WHOLE_SHARE,
     BlockCache,
     Measured,
     Statistics,
@@ -37,7 +38,7 @@ from agrotools_tools.zone_values import (
     refuse_large_zones,
     values_of,
 )
-from agrotools_tools.zone_weights import LEAST_SHARE, PixelShares
+from agrotools_tools.zones.weights import LEAST_SHARE, PixelShares
 
 _GRID = {
     "x": None,
@@ -66,8 +67,6 @@ _LISTED = 3
 _FEW_PIXELS = 4
 """Whole pixels below which a zone has few. A square plot has this many wherever it lies if three pixels or more fit
 along its side; a smaller one may consist of pixels that also show its neighbours."""
-_WHOLE_SHARE = 1 - 1e-6
-"""Share of a pixel in a zone from which it lies whole in it: outlines along the edges of pixels are rounded."""
 
 
 class ZoneTable(NamedTuple):
@@ -351,15 +350,22 @@ def _ask_units(
     readings: Readings,
 ) -> None:
     """Ask for the unit of heights that may be no metres, and add the answers to ``scalings``."""
-    paths: dict[str, Path] = {}
-    heights: dict[str, Heights] = {}
+    of_heights: list[_Raster] = []
+    are_known: list[bool] = []
     for raster in rasters:
         with _opened(raster, scalings[raster.path]) as source:
-            if HEIGHT not in values_of(source, raster.path, values):
-                continue
+            if HEIGHT in values_of(source, raster.path, values):
+                of_heights.append(raster)
+                are_known.append(has_known_unit(source))
+    if all(are_known):
+        return
+    paths = {raster.label: raster.path for raster in of_heights}
+    heights: dict[str, Heights] = {}
+    for raster in of_heights:
+        with _opened(raster, scalings[raster.path]) as source:
             found = heights_of(source)
         if found is not None:
-            heights[raster.label], paths[raster.label] = found, raster.path
+            heights[raster.label] = found
     for label, question in questions_on_units(heights, are_several=len(rasters) > 1).items():
         scale = float(readings.choose(question))
         scalings[paths[label]] = StatedScaling(scale, None)
@@ -616,13 +622,13 @@ def _measure_zone(polygon: Any, measured: Measured, blocks: BlockCache) -> _Foun
             for one, of_one in zip(statistics, values, strict=True):
                 one.add(of_one, weights)
             pixels += float(weights.sum())
-            whole_pixels += int((weights >= _WHOLE_SHARE).sum())
+            whole_pixels += int((weights >= WHOLE_SHARE).sum())
             continue
         for one, of_one, known in zip(statistics, values, there, strict=True):
             one.add(of_one[known], weights[known])
         complete = weights[there.all(axis=0)]
         pixels += float(complete.sum())
-        whole_pixels += int((complete >= _WHOLE_SHARE).sum())
+        whole_pixels += int((complete >= WHOLE_SHARE).sum())
     figures: dict[str, float | None] = {}
     for one in statistics:
         figures |= one.figures()
