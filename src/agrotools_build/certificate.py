@@ -318,12 +318,13 @@ def _memory(train: Sequence[env.Question], test: Sequence[env.Question]) -> Iter
 
 
 def _episodes(split: env.Split) -> list[env.Question]:
-    """Return the questions of a group whose samples have their reference calls, for baselines that know them."""
-    group = env.draw_group(split, 0, 0)
-    return [
-        each._replace(sample=group.sample(name))
-        for name, each in env.questions(split, 0, 0).items()
-    ]
+    """Return the questions of a split whose samples have their reference calls, for baselines that know them."""
+    episodes: list[env.Question] = []
+    for number in range(env.FIRST_GROUPS):
+        group = env.draw_group(split, 0, number)
+        questions = env.questions(split, 0, number)
+        episodes += [each._replace(sample=group.sample(name)) for name, each in questions.items()]
+    return episodes
 
 
 def _rewards(
