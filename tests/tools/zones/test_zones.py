@@ -264,8 +264,8 @@ def test_equal_numbers_of_plots_that_nothing_tells_apart_are_refused(tmp_path: P
     assert "plot" in error.message
     rows = measure_zones(path, plots, id_field="row-number").rows
     assert [(row["zone"], row["flags"]) for row in rows] == [
-        ("row 1", "zones_numbered"),
-        ("row 2", "zones_numbered"),
+        ("feature 1", "zones_numbered"),
+        ("feature 2", "zones_numbered"),
     ]
 
 
@@ -401,6 +401,32 @@ def test_neighbouring_zones_read_a_block_once(
     measure_zones(path, grid, values=["1"])
     assert len(read) == len(set(read))
     assert {(x % 16, y % 16) for x, y, *_ in read} == {(0, 0)}
+
+
+def test_a_grid_is_named_by_its_row_and_column(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    places = [(7, 1), (7, 2), (8, 2)]
+    plots = fields_of(
+        tmp_path / "a.geojson",
+        *({"Row": row, "Range": column, "height": row + 0.5} for row, column in places),
+    )
+    readings = Readings()
+    rows = measure_zones(path, plots, readings=readings).rows
+    assert [row["zone"] for row in rows] == ["7-1", "7-2", "8-2"]
+    assert any("Row and Range" in line for line in readings.taken)
+
+
+def test_several_pairs_of_numbers_that_may_name_a_grid_are_a_question(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = fields_of(
+        tmp_path / "a.geojson",
+        {"Row": 7, "Range": 1, "Rate": 60},
+        {"Row": 7, "Range": 2, "Rate": 90},
+        {"Row": 8, "Range": 2, "Rate": 60},
+    )
+    with pytest.raises(UndecidedError) as caught:
+        measure_zones(path, plots)
+    assert caught.value.answers == ("--id=Row,Range",)
 
 
 def test_repeated_plots_are_named_with_their_block_and_all_fields_are_in_the_table(
@@ -1176,3 +1202,63 @@ def test_flags_of_all_zones_of_a_raster_are_said_once(tmp_path: Path) -> None:
     said = [note for note in notes if "flags of all zones" in note]
     assert len(said) == 1
     assert "height_unit_assumed_metres" in said[0]
+
+
+def trial_of_two_dates(folder: Path) -> tuple[list[Path], str, Path]:
+    """Rasters of two dates, the second without data in one plot; a grid of 2 x 6 plots; the plan of its treatments."""
+    first = raster(folder / "h_2026-06-01.tif", HEIGHTS)
+    gap = HEIGHTS.copy()
+    gap[:, :30, :12] = -9999
+    second = raster(folder / "h_2026-07-01.tif", gap, nodata=-9999)
+    plan = folder / "plan.csv"
+    lines = [f"{r},{c},{'ABC'[c % 3]},{r}" for r in (1, 2) for c in range(1, 7)]
+    plan.write_text("\n".join(["Row,Column,Treatment,Block", *lines, "9,9,A,1"]))
+    grid = f"x={X},y={Y},rows=2,columns=6,width=1.5,length=4,gap=0.5"
+    return [first, second], grid, plan
+
+
+def test_a_trial_is_joined_to_its_plan_compared_and_drawn(tmp_path: Path) -> None:
+    rasters, grid, plan = trial_of_two_dates(tmp_path)
+    out = tmp_path / "out"
+    found = measure_zones(rasters, grid, table=plan, values=["height"], out=out)
+    assert [row["Treatment"] for row in found.rows[:3]] == ["B", "C", "A"]
+    of_mean = [row for row in found.treatments if row["value"] == "mean_m"]
+    assert [(row["treatment"], row["n"]) for row in of_mean] == [
+        *(("A", 4), ("B", 4), ("C", 4)),
+        *(("A", 4), ("B", 3), ("C", 4)),
+    ]
+    plots = [row["mean_m"] for row in found.rows[:12] if row["Treatment"] == "A"]
+    assert of_mean[0]["mean"] == pytest.approx(np.mean(plots))
+    names = {path.name for path in found.files}
+    assert names >= {"zones_chart.png", "treatments.csv", "treatments.png"}
+    with (out / "treatments.csv").open(newline="") as file:
+        assert [row["treatment"] for row in csv.DictReader(file)][:3] == ["A", "B", "C"]
+    assert any("1 row without a zone" in note for note in found.notes)
+
+
+def test_the_chart_of_dates_holds_the_zones_that_are_whole_on_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rasters, grid, _ = trial_of_two_dates(tmp_path)
+    drawn: list[Any] = []
+    monkeypatch.setattr("agrotools_tools.zones.files._figure", lambda *of: drawn.append(of) or b"")
+    measure_zones(rasters, grid, values=["height"], out=tmp_path / "out")
+    ((kind, series, title, _),) = drawn
+    assert kind == "line"
+    assert "1-1" not in {name for name, *_ in series}
+    assert len(series) == 11
+    assert "n = 11" in title
+
+
+def test_the_command_prints_the_treatments_and_answers_on_the_plan_need_one(
+    tmp_path: Path,
+) -> None:
+    rasters, grid, plan = trial_of_two_dates(tmp_path)
+    words = ["tools", "zones", *map(str, rasters), "--zones", grid, "--value", "height"]
+    words += ["--out", str(tmp_path / "out"), "--json"]
+    with_plan = run_command(*words, "--table", str(plan), "--set", "control=C")
+    content = json.loads(with_plan.stdout)
+    assert {row["control"] for row in content["treatments"]} == {None, "C"}
+    without = run_command(*words, "--set", "control=C")
+    assert without.returncode == 2
+    assert "--table" in without.stderr
