@@ -5,6 +5,7 @@ columns that name a plot are found: their values tell all rows apart, and stand 
 columns would give a zone another row, it is asked which ones are meant.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
-from agrotools.text.cells import is_empty, quantity
+from agrotools.text.cells import is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 from agrotools_tools.zones.names import texts_of
@@ -69,7 +70,7 @@ class _Join(NamedTuple):
     places: tuple[int | None, ...]
 
     @property
-    def count(self) -> int:
+    def n_zones(self) -> int:
         return sum(place is not None for place in self.places)
 
     @property
@@ -98,7 +99,7 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
     by = " and ".join(column for column, _ in join.pairs)
     fitting = " and ".join(field for column, field in join.pairs if field != column)
     to = f" ({fitting} of the zones)" if fitting else ""
-    readings.take(f"{where}: {join.count} of {len(rows.numbers)} rows joined by {by}{to}")
+    readings.take(f"{where}: {join.n_zones} of {len(rows.numbers)} rows joined by {by}{to}")
     notes = _notes_on_the_rest(path.name, rows, join, zones.names)
     keys = tuple(field for _, field in join.pairs)
     of_keys = {column for column, _ in join.pairs}
@@ -143,7 +144,7 @@ def _chosen_sheet(
         hint = f"--set plot=COLUMN=FIELD; columns: {columns}; fields of the zones: {known}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     by_answer = {join.answer: join for join in joins}
-    choices = [Choice(answer, f"{join.count} zones") for answer, join in by_answer.items()]
+    choices = [Choice(answer, f"{join.n_zones} zones") for answer, join in by_answer.items()]
     question = ReadingQuestion(
         f"Which columns of {path.name} name the plots?", "--set=plot", tuple(choices)
     )
@@ -158,15 +159,15 @@ def _rows_of(path: Path, sheet: str | None) -> _Rows:
         numbers.append(number)
         for column, of_column in cells.items():
             # A number of a workbook keeps its type, which says that its decimal mark is a point.
-            cell = row.get(column, "")
-            of_column.append("" if is_empty(cell) else cell)
+            of_column.append(row.get(column, ""))
     return _Rows(table, numbers, cells)
 
 
 def _keys(values: Sequence[Any]) -> list[str | None]:
     """Return values as they are compared: 07, 7 and 7.0 are one, and so are A and a."""
     keys: list[str | None] = []
-    for text in texts_of(values):
+    for value in texts_of(values):
+        text = None if value is None or is_empty(value) else value
         whole = re.fullmatch(r"0*(\d+)(?:\.0+)?", text) if text else None
         keys.append(whole[1] if whole else text.casefold() if text else None)
     return keys
@@ -207,19 +208,24 @@ def _joins_by(
 ) -> list[_Join]:
     """Return the joins by up to ``most`` of the pairs that join the most zones, one for each different result."""
     found: list[_Join] = []
+    n_rows = max(map(len, columns.values()), default=0)
+    different_cells = {column: len(set(cells) - {None}) for column, cells in columns.items()}
     for number in range(1, most + 1):
         for together in combinations(pairs, number):
             names, of_zones = zip(*together, strict=True)
             is_more = any(set(join.pairs) <= set(together) for join in found)
             if is_more or len(set(names)) < number or len(set(of_zones)) < number:
                 continue
+            # Most columns have too few values to tell rows apart, of which some may be without a name.
+            if math.prod(different_cells[name] for name in names) < n_rows * _LEAST_COMMON:
+                continue
             join = _join_by(together, columns, fields)
-            if join is not None and join.count:
+            if join is not None and join.n_zones:
                 found.append(join)
-    most_zones = max((join.count for join in found), default=0)
+    most_zones = max((join.n_zones for join in found), default=0)
     different: dict[tuple[int | None, ...], _Join] = {}
     for join in found:
-        if join.count == most_zones:
+        if join.n_zones == most_zones:
             different.setdefault(join.places, join)
     return [*different.values()]
 
@@ -255,7 +261,7 @@ def _given_join(rows: _Rows, fields: Mapping[str, Sequence[str | None]], text: s
         why = f"--set plot={text}: there is no {unknown[0]}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     join = _join_by(pairs, columns, fields)
-    if join is None or not join.count:
+    if join is None or not join.n_zones:
         what = "names no zone" if join else "does not tell the rows or the zones apart"
         why = f"--set plot={text}: it {what}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
@@ -284,8 +290,11 @@ def _values_of(
     column: str, cells: Sequence[str], settings: Settings, readings: Readings
 ) -> tuple[Sequence[str | float | None], str | None]:
     """Return the cells of a column and their unit: as numbers if all are numbers of one unit, else as text."""
-    filled = [cell for cell in cells if cell]
-    texts = [cell or None for cell in cells]
+    # A treatment may be called "none": placeholders are empty cells among numbers only.
+    texts = [None if is_fault(cell) else cell.strip() or None for cell in cells]
+    filled = [cell for cell in cells if not is_empty(cell)]
+    if not filled:
+        return texts, None
     decimal, is_sure, example = detect_decimal(filled)
     try:
         read = [quantity(cell, decimal) for cell in filled]
@@ -296,7 +305,7 @@ def _values_of(
         return texts, None
     if not is_sure:
         decimal = _asked_mark(column, example, settings, readings)
-    values = [quantity(cell, decimal).value if cell else None for cell in cells]
+    values = [None if is_empty(cell) else quantity(cell, decimal).value for cell in cells]
     return values, units.pop()
 
 

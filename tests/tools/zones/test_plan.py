@@ -60,6 +60,15 @@ def test_columns_that_would_join_other_rows_are_a_question(tmp_path: Path) -> No
     assert turned.zones.fields["Sorte"] == ["A", "C", "B", "D"]
 
 
+def test_a_treatment_may_be_called_none_and_a_missing_number_is_none(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "plan.csv", "Plot,Sprayed,Ertrag\n1,none,NA\n2,oil,7.5\n-,oil,1\n-,,2\n"
+    )
+    fields = joined(path, zones(plot=[1, 2])).zones.fields
+    assert fields["Sprayed"] == ["none", "oil"]
+    assert fields["Ertrag"] == [None, 7.5]
+
+
 def test_a_running_number_does_not_join_in_silence_beside_rows_and_columns(tmp_path: Path) -> None:
     text = "Nr,Reihe,Spalte\n1,2,1\n2,2,2\n3,2,3\n4,1,1\n5,1,2\n6,1,3\n"
     plots = zones(fid=[1, 2, 3, 4, 5, 6], row=[1, 1, 1, 2, 2, 2], column=[1, 2, 3, 1, 2, 3])
