@@ -81,7 +81,7 @@ NOT_CHECKED = (
     "faults of the scorer of `agrotools eval`, which the environment uses: rewards are compared with it",
     "tools that return wrong values for all questions alike, where the reference calls are still right",
     "what a judge scores: open text",
-    "questions of other groups than the two that are drawn",
+    "questions of other groups than those that are drawn",
 )
 """Faults of an environment that no line of the certificate would find, in plain words."""
 
