@@ -81,7 +81,7 @@ NOT_CHECKED = (
     "faults of the scorer of `agrotools eval`, which the environment uses: rewards are compared with it",
     "tools that return wrong values for all questions alike, where the reference calls are still right",
     "what a judge scores: open text",
-    "questions of other groups than the two that are drawn",
+    "questions of other groups than those that are drawn",
     "tools of servers, which `Env.with_servers` offers: an unsealed server could read the answers",
 )
 """Faults of an environment that no line of the certificate would find, in plain words."""
@@ -319,12 +319,13 @@ def _memory(train: Sequence[env.Question], test: Sequence[env.Question]) -> Iter
 
 
 def _episodes(split: env.Split) -> list[env.Question]:
-    """Return the questions of a group whose samples have their reference calls, for baselines that know them."""
-    group = env.draw_group(split, 0, 0)
-    return [
-        each._replace(sample=group.sample(name))
-        for name, each in env.questions(split, 0, 0).items()
-    ]
+    """Return the questions of a split whose samples have their reference calls, for baselines that know them."""
+    episodes: list[env.Question] = []
+    for number in range(env.FIRST_GROUPS):
+        group = env.draw_group(split, 0, number)
+        questions = env.questions(split, 0, number)
+        episodes += [each._replace(sample=group.sample(name)) for name, each in questions.items()]
+    return episodes
 
 
 def _rewards(

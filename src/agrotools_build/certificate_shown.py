@@ -6,6 +6,7 @@ each world: a text that differs was made from the gold, however it is written th
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,8 +27,11 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools_build import env
 
-GROUPS: tuple[tuple[env.Split, int, int], ...] = (("train", 0, 0), ("test", 0, 0))
-"""Groups of rows that the certificate plays."""
+_SPLITS: tuple[env.Split, ...] = ("train", "test")
+GROUPS: tuple[tuple[env.Split, int, int], ...] = tuple(
+    (split, 0, group) for split in _SPLITS for group in range(env.FIRST_GROUPS)
+)
+"""Groups of rows that the certificate plays: the first twelve questions of ``train`` and of ``test``."""
 ELSEWHERE: tuple[env.Split, int, int] = ("validation", 7, 3)
 """Group that questions of the package are asked as: another split, seed and number, and nothing is drawn."""
 MOST_CALLS = 20
@@ -269,8 +273,10 @@ def rows_shown(change: Callable[[Sample], Sample] | None = None) -> list[str]:
     """Return what rows of each group hold in a world, with hashes of the pictures of the first one."""
     texts: list[str] = []
     with world(change):
-        for split, seed, _ in GROUPS:
-            n = len(env.questions(split, seed, 0))
+        counts: Counter[tuple[env.Split, int]] = Counter()
+        for split, seed, group in GROUPS:
+            counts[split, seed] += len(env.questions(split, seed, group))
+        for (split, seed), n in counts.items():
             texts += [repr(row) for row in env.env_rows(split, n, seed)]
             for row in env.env_rows(split, 1, seed, images=True):
                 pictures = row.pop("images")

@@ -70,6 +70,11 @@ Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 DRAWN_TOGETHER = 12
 """Number of answerable questions that are drawn at a time; the groups of a seed take turns with the published ones."""
+DRAWN_AT_FIRST = 2
+"""Number of questions of each of the first groups of a seed, so that the first rows are there in seconds. One alone
+would often be left out: the tools must earn its whole reward."""
+FIRST_GROUPS = DRAWN_TOGETHER // DRAWN_AT_FIRST
+"""Number of these groups; together they ask what one of the others asks."""
 MOST_CALLS = 20
 """Maximum number of tool calls of an episode."""
 _FIRST_SEED, _MOST_SEEDS, _MOST_GROUPS = 1_000_000, 1_000_000, 1_000
@@ -96,7 +101,8 @@ def env_rows(split: Split, n: int, seed: int = 0, *, images: bool = False) -> li
     """Return ``n`` rows for :class:`Env`, e.g. for ``datasets.Dataset.from_list``; scenes are drawn on first use.
 
     A row has ``id``, which names the question, and ``prompt``, an empty message that TRL appends the question to. Rows
-    of fewer questions are the first of those of more. Drawing takes about 3 s a question on two cores.
+    of fewer questions are the first of those of more. Drawing takes about 3 s a question on two cores. The first twelve
+    questions are drawn two at a time, so that the first row is there in seconds.
 
     Args:
         split: ``train``, ``validation`` or ``test``; they share no scene.
@@ -153,7 +159,18 @@ def published_of(group: int) -> list[Sample]:
         if each.answerable and any(map(counts_in_fas, each.answer))
     ]
     asked.sort(key=lambda each: (zlib.crc32(each.id.encode()), each.id))
-    return [asked[(group * DRAWN_TOGETHER + at) % len(asked)] for at in range(DRAWN_TOGETHER)]
+    # Reading the knowledge base takes longer than drawing a scene, so that the first rows do without.
+    asked[:DRAWN_TOGETHER] = sorted(asked[:DRAWN_TOGETHER], key=_looks_up)
+    first, number = group * DRAWN_AT_FIRST, DRAWN_AT_FIRST
+    if group >= FIRST_GROUPS:
+        first, number = (group - FIRST_GROUPS + 1) * DRAWN_TOGETHER, DRAWN_TOGETHER
+    return [asked[place % len(asked)] for place in range(first, first + number)]
+
+
+def _looks_up(sample: Sample) -> bool:
+    """Return True if the reference calls of a sample look something up in the knowledge base."""
+    assert sample.reference is not None
+    return any(step.tool == "lookup_agronomy" for step in sample.reference.steps)
 
 
 def possible_ids(group: int) -> set[str]:
@@ -172,8 +189,7 @@ def draw_group(split: Split, seed: int, group: int, place: str = "env") -> Bench
     embedded, taken = published(), published_of(group)
     fresh = fresh_seed(split, seed, group)
     folder = (
-        cache_dir(place)
-        / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{DRAWN_TOGETHER}"
+        cache_dir(place) / f"{embedded.name}-{fresh_version(embedded.version, fresh)}-{len(taken)}"
     )
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)

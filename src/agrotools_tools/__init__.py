@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # for editors, which show the signatures of these tools
     from agrotools_tools.recognition.identify_weed import identify_weed
     from agrotools_tools.recognition.lookup_agronomy import lookup_agronomy
     from agrotools_tools.regions.tool import describe_region
-    from agrotools_tools.zones import measure_zones
+    from agrotools_tools.zones.measure import measure_zones
 
 __all__ = ["AGROTOOLS", "GENERAL_TOOLS", "measure_zones", *TARGETS]  # pyright: ignore[reportUnsupportedDunderAll]
 
@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name == "measure_zones":
         from agrotools.core.libraries import public_name
 
-        return public_name(__name__, name, f"{__name__}.zones")
+        return public_name(__name__, name, f"{__name__}.zones.measure")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

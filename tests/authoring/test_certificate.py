@@ -60,6 +60,7 @@ def _few_questions(monkeypatch: Patch) -> Iterator[None]:
     monkeypatch.setattr(env, "write_fresh", lambda *_args, **_named: None)
     monkeypatch.setattr(env, "possible_ids", lambda _: {each.id for each in ASKED})
     monkeypatch.setattr(certificate_shown, "GROUPS", (("train", 0, 0),))
+    monkeypatch.setattr(env, "FIRST_GROUPS", 1)
     monkeypatch.setattr(certificate_shown, "_of_package", lambda: ASKED[:2])
     monkeypatch.setattr(certificate_reward, "_LENGTHS", (1_000, 10_000))
     monkeypatch.setattr(certificate, "words_of_code", _new_words)

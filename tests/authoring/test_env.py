@@ -238,6 +238,16 @@ def test_drawing_shows_its_progress_and_drawn_groups_need_no_cache_to_write(
     assert environment.draw_group("train", 0, 0) == drawn
 
 
+def test_the_first_groups_are_small_and_together_ask_what_one_of_the_others_asks():
+    sizes = [len(environment.published_of(group)) for group in range(environment.FIRST_GROUPS + 2)]
+    assert sizes == [2] * 6 + [12] * 2
+    asked = [sample.id for group in range(8) for sample in environment.published_of(group)]
+    assert len(set(asked)) == len(asked) == 36
+    first = environment.published_of(0)
+    tools = {step.tool for sample in first if sample.reference for step in sample.reference.steps}
+    assert "lookup_agronomy" not in tools
+
+
 def test_splits_seeds_and_published_benchmarks_share_no_scene():
     drawn = [
         fresh_seed(split, seed, group)

@@ -31,7 +31,7 @@ NOT_RUN = {
     r"check agrotools DIR|--benchmark agrotools --data DIR": "needs data sets: tests/benchmarks/released",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"scouting\.xlsx": "needs photos with labels: tests/authoring/test_own_table.py",
-    r"tools zones ": "needs rasters of a trial: tests/tools/test_zones.py",
+    r"tools zones ": "needs rasters of a trial: tests/tools/zones/test_zones.py",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/tools/cli/test_packs.py",
     r"--backbone": "needs an encoder: tests/tools/recognition/test_backbone.py",
     r"--config ray.toml": "needs Ray: tests/engine/calling/test_ray.py",

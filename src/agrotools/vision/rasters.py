@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -460,11 +461,14 @@ class RasterSource:
         from rasterio.windows import Window
 
         x0, y0, x1, y1 = region
-        window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
-        size = (len(bands), *shape)
         try:
-            data = self.dataset.read(list(bands), window=window, out_shape=size)
-            missing = self.dataset.read_masks(list(bands), window=window, out_shape=size) == 0
+            if self.dataset.overviews(bands[0]):
+                window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
+                size = (len(bands), *shape)
+                data = self.dataset.read(list(bands), window=window, out_shape=size)
+                missing = self.dataset.read_masks(list(bands), window=window, out_shape=size) == 0
+            else:
+                data, missing = self._read_by_tile(bands, region, shape)
         except MemoryError:
             raise
         except Exception as error:
@@ -474,6 +478,36 @@ class RasterSource:
         values = data.astype(np.float32)
         values[missing] = np.nan
         return values
+
+    def _read_by_tile(
+        self, bands: Sequence[int], region: Box, shape: tuple[int, int]
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return every n-th pixel of bands as stored, (bands, rows, columns), and where data are missing.
+
+        GDAL reads a picture of reduced size line by line. It decodes each tile again for each line, unless a whole row
+        of tiles fits in its cache: 100 s for 20,000 x 20,000 heights, and 4 s tile by tile.
+        """
+        from rasterio.windows import Window
+
+        x0, y0, x1, y1 = region
+        rows = _places_between(y0, y1, shape[0])
+        columns = _places_between(x0, x1, shape[1])
+        data = np.empty((len(bands), *shape), np.result_type(*self.dataset.dtypes))
+        missing = np.zeros(data.shape, np.bool_)
+        high, wide = self.dataset.block_shapes[bands[0] - 1]
+        for of_rows in _split_by_tile(rows, high):
+            for of_columns in _split_by_tile(columns, wide):
+                top, bottom = int(rows[of_rows.start]), int(rows[of_rows.stop - 1]) + 1
+                left, right = int(columns[of_columns.start]), int(columns[of_columns.stop - 1]) + 1
+                window = Window(left, top, right - left, bottom - top)  # pyright: ignore[reportCallIssue]
+                picked = np.ix_(rows[of_rows] - top, columns[of_columns] - left)
+                for place, band in enumerate(bands):
+                    stored = self.dataset.read(band, window=window)
+                    data[place, of_rows, of_columns] = stored[picked]
+                    lacking = self._missing(stored, band, window)
+                    if lacking is not None:
+                        missing[place, of_rows, of_columns] = lacking[picked]
+        return data, missing
 
     def _to_physical(
         self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]
@@ -582,6 +616,19 @@ def open_raster(
             yield RasterSource(
                 dataset, name, argument, sampling, blanks.alpha_band, hidden, stated=stated
             )
+
+
+def _places_between(start: int, end: int, count: int) -> NDArray[np.intp]:
+    """Return ``count`` whole numbers from ``start`` to before ``end``, each in the middle of an equal part."""
+    middles = (np.arange(count) + 0.5) * (end - start) / count
+    return start + np.floor(middles).astype(np.intp)
+
+
+def _split_by_tile(places: NDArray[np.intp], side: int) -> Iterator[slice]:
+    """Yield the ranges of rising places that lie in one tile of this side."""
+    starts = np.flatnonzero(np.diff(places // side, prepend=-1)).tolist()
+    for start, end in pairwise([*starts, len(places)]):
+        yield slice(start, end)
 
 
 class Place(NamedTuple):

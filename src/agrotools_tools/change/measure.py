@@ -66,7 +66,7 @@ from agrotools_tools.vision.vegetation import (
     refuse_doubtful_plants,
     segment,
 )
-from agrotools_tools.zone_numbers import doubts_on_numbers
+from agrotools_tools.zones.numbers import doubts_on_numbers
 
 _LEAST_DIFFERENCE = 0.1
 """Smallest automatic threshold; sensors and atmosphere cause smaller differences of normalised indices."""

@@ -346,21 +346,25 @@ def zones(
     layer: list[str] | None = None,
     scale: list[str] | None = None,
     offset: float | None = None,
+    table: Path | None = None,
+    settings: list[str] | None = None,
     yes: bool = False,
     as_json: bool = False,
 ) -> None:
     """Measure plots or other zones in rasters of one or many dates: a table, GeoJSON, a map and a chart of dates.
+
+    With the plan of a trial (--table), also the means of its treatments and their differences from the control.
 
     A grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5, from its upper left corner.
     """
     from agrotools.cli.option_words import in_options, with_pairs
     from agrotools.cli.reading import new_readings, print_readings
     from agrotools.core import ToolError
-    from agrotools_tools.zones import measure_zones
+    from agrotools_tools.zones.measure import measure_zones
 
     readings = new_readings(yes=yes)
     try:
-        table = measure_zones(
+        measured = measure_zones(
             rasters,
             zones,
             values=value or (),
@@ -369,6 +373,8 @@ def zones(
             layer=layer,
             scale=_scales_of(scale or []) or None,
             offset=offset,
+            table=table,
+            settings=_settings_of(settings or []),
             out=out,
             progress=lambda line: typer.echo(line, err=True),
             readings=readings,
@@ -377,14 +383,46 @@ def zones(
         error.message = in_options(error.message, _OPTIONS_OF_ZONES, with_pairs)
         error.hint = in_options(error.hint or "", _OPTIONS_OF_ZONES, with_pairs) or None
         raise
-    notes = [in_options(note, _OPTIONS_OF_ZONES, with_pairs) for note in table.notes]
+    notes = [in_options(note, _OPTIONS_OF_ZONES, with_pairs) for note in measured.notes]
     print_readings(readings)
     if as_json:
-        files = [str(path) for path in table.files]
-        print_json({"rows": table.rows, "notes": table.notes, "files": files, **readings.as_data()})
+        files = [str(path) for path in measured.files]
+        content = {
+            "rows": measured.rows,
+            "treatments": measured.treatments,
+            "notes": measured.notes,
+        }
+        print_json({**content, "files": files, **readings.as_data()})
         return
-    for line in (*notes, *map(str, table.files)):
+    if measured.treatments:
+        _print_treatments(measured.treatments)
+    for line in (*notes, *map(str, measured.files)):
         typer.echo(line)
+
+
+def _print_treatments(rows: list[dict[str, str | float | None]]) -> None:
+    """Print the treatments by the first value in the last raster, and by what the plan itself holds."""
+    from agrotools.core.texts import number_text
+    from agrotools.report.layout import new_table
+    from agrotools.report.terminal import print_parts
+
+    def shown(row: dict[str, str | float | None], name: str) -> str:
+        value = row[name]
+        return number_text(value) if isinstance(value, float) else str(value or "")
+
+    first = rows[0]["value"]
+    last = [row["raster"] for row in rows if row["value"] == first][-1]
+    tables = {}
+    for row in rows:
+        if row["raster"] is not None and (row["value"], row["raster"]) != (first, last):
+            continue
+        place = f", {row['date'] or row['raster']}" if row["raster"] else ""
+        headings = ["n", "mean", "SD", f"minus {rows[0]['treatment']}", "95 % interval"]
+        table = tables.setdefault(row["value"], new_table(f"{row['value']}{place}", headings))
+        interval = [shown(row, name) for name in ("lower_95", "upper_95")]
+        numbers = [shown(row, name) for name in ("n", "mean", "sd", "difference")]
+        table.add_row(row["treatment"], *numbers, " to ".join(filter(None, interval)))
+    print_parts([*tables.values()])
 
 
 _OPTIONS_OF_ZONES = {"bands": "--band", "id_field": "--id", "values": "--value"}
@@ -407,6 +445,20 @@ def _scales_of(texts: list[str]) -> dict[str, float]:
         if scales.setdefault(name, factor) != factor:
             raise UsageError(f"--scale {text} is given twice", hint="give each raster one scale")
     return scales
+
+
+def _settings_of(texts: list[str]) -> dict[str, str]:
+    """Return answers on the plan by name. UsageError: a text is not NAME=VALUE, or a name is given twice."""
+    from agrotools.core import UsageError
+
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"--set {text}: it is not NAME=VALUE", hint="--set control=untreated")
+        if settings.setdefault(name, value) != value:
+            raise UsageError(f"--set {name} is given twice", hint="give each name one value")
+    return settings
 
 
 def _bands_of(texts: list[str]) -> dict[str, str]:

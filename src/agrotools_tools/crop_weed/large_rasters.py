@@ -48,7 +48,7 @@ from agrotools_tools.vision.vegetation import (
     index_values,
     smooth_index,
 )
-from agrotools_tools.zone_numbers import doubts_on_numbers
+from agrotools_tools.zones.numbers import doubts_on_numbers
 
 HALO_PX = 16
 """Margin read around each block: more than the reach of the smoothing (4 pixels) and of a speck (fewer than 10)."""

@@ -128,7 +128,7 @@ def _from_picture(
         refuse_doubtful_plants,
         segment,
     )
-    from agrotools_tools.zone_numbers import doubts_on_numbers
+    from agrotools_tools.zones.numbers import doubts_on_numbers
 
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)

@@ -164,7 +164,7 @@ def _options_of_files() -> Iterator[tuple[Path, dict[str, str]]]:
         beside = [
             names for other, names in of_tools.items() if other.parent == file.parent != TOOLS
         ]
-        if file.name.startswith("zone"):
+        if file.parent.name == "zones":
             yield file, OF_ZONES
         elif file in of_tools:
             yield file, options_of(of_tools[file])

@@ -278,3 +278,19 @@ def test_complex_integers_are_no_measurements(tmp_path: Path) -> None:
     path = write_raster(tmp_path / "radar.tif", values, dtype="complex_int16")
     with pytest.raises(ToolError, match="complex numbers"), open_raster(path):
         pass
+
+
+@pytest.mark.parametrize("layout", [{"tiled": True, "blockxsize": 16, "blockysize": 16}, {}])
+def test_a_picture_of_reduced_size_has_the_pixels_that_gdal_takes(
+    tmp_path: Path, layout: dict[str, object]
+) -> None:
+    values = np.random.default_rng(0).integers(1, 200, (3, 70, 90)).astype(np.uint8)
+    values[:, 20:30, 40:60] = 0
+    path = write_raster(tmp_path / "a.tif", values, nodata=0, **layout)
+    box, shape = (5, 3, 88, 69), (22, 31)
+    with open_raster(path) as source:
+        reduced = source.read_resized([3, 1], box, shape)
+        window = ((box[1], box[3]), (box[0], box[2]))
+        by_gdal = source.dataset.read([3, 1], window=window, out_shape=(2, *shape))
+    assert np.isnan(reduced).any()
+    assert np.array_equal(np.nan_to_num(reduced), by_gdal)

@@ -24,8 +24,8 @@ from agrotools.core import ToolError
 from agrotools.core.lazy import import_of_extra
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
-from agrotools_tools.zone_kml import FOLDER, is_kml, read_kml
-from agrotools_tools.zone_names import name_zones
+from agrotools_tools.zones.kml import FOLDER, is_kml, read_kml
+from agrotools_tools.zones.names import name_zones
 
 import_of_zones = partial(
     import_of_extra, extra="zones", message="zones need the packages pyogrio and shapely"

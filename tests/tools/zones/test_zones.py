@@ -19,11 +19,14 @@ from rasterio.warp import transform
 
 from agrotools.core import ToolError, UndecidedError
 from agrotools.core.readings import Readings
-from agrotools_tools import measure_zones, zone_shapes
+from agrotools.vision.rasters import RasterSource, open_raster
+from agrotools_tools import measure_zones
 from agrotools_tools.canopy_height import estimate_canopy_height
 from agrotools_tools.change.tool import detect_change
 from agrotools_tools.crop_weed.tool import measure_crop_weed_area
-from agrotools_tools.zone_values import BlockCache
+from agrotools_tools.zones import shapes as shapes_of_zones
+from agrotools_tools.zones.units import heights_of
+from agrotools_tools.zones.values import BlockCache, _WeightedOrder
 from support.command import run_command
 from support.picture_files import write_raster
 from support.tool_errors import tool_error
@@ -261,8 +264,8 @@ def test_equal_numbers_of_plots_that_nothing_tells_apart_are_refused(tmp_path: P
     assert "plot" in error.message
     rows = measure_zones(path, plots, id_field="row-number").rows
     assert [(row["zone"], row["flags"]) for row in rows] == [
-        ("row 1", "zones_numbered"),
-        ("row 2", "zones_numbered"),
+        ("feature 1", "zones_numbered"),
+        ("feature 2", "zones_numbered"),
     ]
 
 
@@ -273,7 +276,7 @@ def test_zones_on_top_of_each_other_are_flagged_and_neighbours_are_not(
     plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 1), ("C", 4), ("D", 6.99), **IN_METRES)
     flags = [row["flags"] for row in measure_zones(path, plots).rows]
     assert flags == ["overlaps_zone", "overlaps_zone", "", ""]
-    monkeypatch.setattr(zone_shapes, "_MOST_PAIRS", 1)
+    monkeypatch.setattr(shapes_of_zones, "_MOST_PAIRS", 1)
     assert measure_zones(path, plots).rows[2]["flags"] == "overlaps_not_checked"
 
 
@@ -283,10 +286,10 @@ def test_too_many_zones_are_refused_and_progress_is_told(
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = geojson(tmp_path / "a.geojson", ("A", 0), ("B", 3), ("C", 6), **IN_METRES)
     lines: list[str] = []
-    monkeypatch.setattr("agrotools_tools.zones._PROGRESS_ZONES", 2)
+    monkeypatch.setattr("agrotools_tools.zones.measure._PROGRESS_ZONES", 2)
     measure_zones(path, plots, progress=lines.append)
     assert lines == ["chm.tif: 2 of 3 zones"]
-    monkeypatch.setattr(zone_shapes, "MOST_ZONES", 2)
+    monkeypatch.setattr(shapes_of_zones, "MOST_ZONES", 2)
     for path_of_zones in (plots, zones(tmp_path / "a.gpkg", *[(0, 0, 9, 9)] * 3)):
         assert tool_error(measure_zones, path, path_of_zones).kind == "limit"
 
@@ -354,11 +357,11 @@ def test_a_zone_read_in_strips_and_blocks_gives_the_figures_of_one_read(
     path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
     grid = f"x={X + 2},y={Y - 1},rows=2,columns=2,width=4.05,length=4.55,rotation=-9,gap=0.1"
     whole = measure_zones(path, grid).rows
-    monkeypatch.setattr("agrotools_tools.zones._READ_PX", 300)
-    monkeypatch.setattr("agrotools_tools.zone_values._SIDE_PX", 32)
-    monkeypatch.setattr("agrotools_tools.zone_values._BREAK_EVEN", 0.0)
-    monkeypatch.setattr("agrotools_tools.zone_values._KEPT_VALUES", 32 * 32 * 3)
-    monkeypatch.setattr("agrotools_tools.zone_values._AT_ONCE", 50)
+    monkeypatch.setattr("agrotools_tools.zones.measure._READ_PX", 300)
+    monkeypatch.setattr("agrotools_tools.zones.values._SIDE_PX", 32)
+    monkeypatch.setattr("agrotools_tools.zones.values._BREAK_EVEN", 0.0)
+    monkeypatch.setattr("agrotools_tools.zones.values._KEPT_VALUES", 32 * 32 * 3)
+    monkeypatch.setattr("agrotools_tools.zones.values._AT_ONCE", 50)
     for row, of_whole in zip(measure_zones(path, grid).rows, whole, strict=True):
         numbers = [column for column, value in of_whole.items() if isinstance(value, float)]
         assert len(numbers) >= 12
@@ -366,11 +369,27 @@ def test_a_zone_read_in_strips_and_blocks_gives_the_figures_of_one_read(
             assert row[column] == pytest.approx(of_whole[column], rel=1e-9), column
 
 
+def test_percentiles_of_heights_weigh_pixels_at_the_edge_by_their_share() -> None:
+    draw = np.random.default_rng(3)
+    heights = np.round(draw.random(500) * 5, 1).astype(np.float32)  # many are equal
+    weights = np.where(draw.random(500) < 0.2, draw.random(500), 1.0)
+    order = np.argsort(heights)
+    before = np.cumsum(weights[order]) - weights[order]
+    ranks = before * (order.size - 1) + weights[order] * np.arange(order.size)
+    found = _WeightedOrder(heights, weights)
+    for share in (0, 0.05, 0.5, 0.95, 1):
+        plain = np.interp(share * ranks[-1], ranks, heights[order])
+        assert found.quantile(share) == pytest.approx(plain, abs=1e-3)
+    assert found.share_from(2) == pytest.approx(weights[heights >= 2].sum() / weights.sum())
+    alone = _WeightedOrder(heights[:1], weights[:1])
+    assert alone.quantile(0.95) == heights[0]
+
+
 def test_neighbouring_zones_read_a_block_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS, tiled=True, blockxsize=16, blockysize=16)
-    monkeypatch.setattr("agrotools_tools.zone_values._SIDE_PX", 16)
+    monkeypatch.setattr("agrotools_tools.zones.values._SIDE_PX", 16)
     read: list[Any] = []
     computed = BlockCache._computed
     monkeypatch.setattr(
@@ -382,6 +401,32 @@ def test_neighbouring_zones_read_a_block_once(
     measure_zones(path, grid, values=["1"])
     assert len(read) == len(set(read))
     assert {(x % 16, y % 16) for x, y, *_ in read} == {(0, 0)}
+
+
+def test_a_grid_is_named_by_its_row_and_column(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    places = [(7, 1), (7, 2), (8, 2)]
+    plots = fields_of(
+        tmp_path / "a.geojson",
+        *({"Row": row, "Range": column, "height": row + 0.5} for row, column in places),
+    )
+    readings = Readings()
+    rows = measure_zones(path, plots, readings=readings).rows
+    assert [row["zone"] for row in rows] == ["7-1", "7-2", "8-2"]
+    assert any("Row and Range" in line for line in readings.taken)
+
+
+def test_several_pairs_of_numbers_that_may_name_a_grid_are_a_question(tmp_path: Path) -> None:
+    path = raster(tmp_path / "chm.tif", HEIGHTS)
+    plots = fields_of(
+        tmp_path / "a.geojson",
+        {"Row": 7, "Range": 1, "Rate": 60},
+        {"Row": 7, "Range": 2, "Rate": 90},
+        {"Row": 8, "Range": 2, "Rate": 60},
+    )
+    with pytest.raises(UndecidedError) as caught:
+        measure_zones(path, plots)
+    assert caught.value.answers == ("--id=Row,Range",)
 
 
 def test_repeated_plots_are_named_with_their_block_and_all_fields_are_in_the_table(
@@ -1091,6 +1136,27 @@ def test_heights_that_may_be_centimetres_are_a_question_on_their_raster(tmp_path
     assert "height_unit_assumed_metres" not in str(first["flags"])
 
 
+def test_the_look_at_the_unit_of_heights_reads_a_limited_number_of_tiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = raster(
+        *(tmp_path / "h.tif", centimetres(HEIGHTS / 10)), tiled=True, blockxsize=16, blockysize=16
+    )
+    monkeypatch.setattr("agrotools_tools.zones.units._TILES", 5)
+    monkeypatch.setattr("agrotools_tools.zones.units._TILE_PX", 16 * 16)
+    read: list[Any] = []
+    read_box = RasterSource.read
+    monkeypatch.setattr(
+        *(RasterSource, "read"),
+        lambda self, bands, box: read.append(box) or read_box(self, bands, box),
+    )
+    with open_raster(path) as source:
+        found = heights_of(source)
+    assert found is not None
+    assert found.top == pytest.approx(np.percentile(HEIGHTS * 10, 98), rel=0.1)
+    assert 1 < len(read) <= 5
+
+
 def test_low_heights_are_centimetres_if_another_date_is_far_lower(tmp_path: Path) -> None:
     plots = zones(tmp_path / "a.gpkg", (0, 0, 50, 50))
     seedlings = raster(tmp_path / "h_2024-05-14.tif", centimetres(HEIGHTS / 40))
@@ -1136,3 +1202,63 @@ def test_flags_of_all_zones_of_a_raster_are_said_once(tmp_path: Path) -> None:
     said = [note for note in notes if "flags of all zones" in note]
     assert len(said) == 1
     assert "height_unit_assumed_metres" in said[0]
+
+
+def trial_of_two_dates(folder: Path) -> tuple[list[Path], str, Path]:
+    """Rasters of two dates, the second without data in one plot; a grid of 2 x 6 plots; the plan of its treatments."""
+    first = raster(folder / "h_2026-06-01.tif", HEIGHTS)
+    gap = HEIGHTS.copy()
+    gap[:, :30, :12] = -9999
+    second = raster(folder / "h_2026-07-01.tif", gap, nodata=-9999)
+    plan = folder / "plan.csv"
+    lines = [f"{r},{c},{'ABC'[c % 3]},{r}" for r in (1, 2) for c in range(1, 7)]
+    plan.write_text("\n".join(["Row,Column,Treatment,Block", *lines, "9,9,A,1"]))
+    grid = f"x={X},y={Y},rows=2,columns=6,width=1.5,length=4,gap=0.5"
+    return [first, second], grid, plan
+
+
+def test_a_trial_is_joined_to_its_plan_compared_and_drawn(tmp_path: Path) -> None:
+    rasters, grid, plan = trial_of_two_dates(tmp_path)
+    out = tmp_path / "out"
+    found = measure_zones(rasters, grid, table=plan, values=["height"], out=out)
+    assert [row["Treatment"] for row in found.rows[:3]] == ["B", "C", "A"]
+    of_mean = [row for row in found.treatments if row["value"] == "mean_m"]
+    assert [(row["treatment"], row["n"]) for row in of_mean] == [
+        *(("A", 4), ("B", 4), ("C", 4)),
+        *(("A", 4), ("B", 3), ("C", 4)),
+    ]
+    plots = [row["mean_m"] for row in found.rows[:12] if row["Treatment"] == "A"]
+    assert of_mean[0]["mean"] == pytest.approx(np.mean(plots))
+    names = {path.name for path in found.files}
+    assert names >= {"zones_chart.png", "treatments.csv", "treatments.png"}
+    with (out / "treatments.csv").open(newline="") as file:
+        assert [row["treatment"] for row in csv.DictReader(file)][:3] == ["A", "B", "C"]
+    assert any("1 row without a zone" in note for note in found.notes)
+
+
+def test_the_chart_of_dates_holds_the_zones_that_are_whole_on_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rasters, grid, _ = trial_of_two_dates(tmp_path)
+    drawn: list[Any] = []
+    monkeypatch.setattr("agrotools_tools.zones.files._figure", lambda *of: drawn.append(of) or b"")
+    measure_zones(rasters, grid, values=["height"], out=tmp_path / "out")
+    ((kind, series, title, _),) = drawn
+    assert kind == "line"
+    assert "1-1" not in {name for name, *_ in series}
+    assert len(series) == 11
+    assert "n = 11" in title
+
+
+def test_the_command_prints_the_treatments_and_answers_on_the_plan_need_one(
+    tmp_path: Path,
+) -> None:
+    rasters, grid, plan = trial_of_two_dates(tmp_path)
+    words = ["tools", "zones", *map(str, rasters), "--zones", grid, "--value", "height"]
+    words += ["--out", str(tmp_path / "out"), "--json"]
+    with_plan = run_command(*words, "--table", str(plan), "--set", "control=C")
+    content = json.loads(with_plan.stdout)
+    assert {row["control"] for row in content["treatments"]} == {None, "C"}
+    without = run_command(*words, "--set", "control=C")
+    assert without.returncode == 2
+    assert "--table" in without.stderr

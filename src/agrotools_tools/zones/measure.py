@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import ToolError
+from agrotools.core import ToolError, UsageError
 from agrotools.core.readings import Readings
 from agrotools.core.texts import count_text
 from agrotools.vision.rasters import (
@@ -22,13 +22,16 @@ from agrotools.vision.rasters import (
     metres_per_degree,
     open_raster,
 )
-from agrotools_tools.zone_dates import are_sortable, date_of_tag, dates_of, has_date
-from agrotools_tools.zone_files import ABOUT, Row, ZoneMap, picture_under, write_files
-from agrotools_tools.zone_numbers import Offsets, possible_offsets, question_on_offset
-from agrotools_tools.zone_shapes import MOST_ZONES, Zones, import_of_zones, overlapping, read_zones
-from agrotools_tools.zone_units import Heights, heights_of, questions_on_units
-from agrotools_tools.zone_values import (
+from agrotools_tools.zones.dates import are_sortable, date_of_tag, dates_of, has_date
+from agrotools_tools.zones.files import ABOUT, Row, Trial, ZoneMap, picture_under, write_files
+from agrotools_tools.zones.numbers import Offsets, possible_offsets, question_on_offset
+from agrotools_tools.zones.plan import SETTINGS, join_plan
+from agrotools_tools.zones.shapes import MOST_ZONES, Zones, import_of_zones, overlapping, read_zones
+from agrotools_tools.zones.treatments import Design, compare_treatments, design_of
+from agrotools_tools.zones.units import Heights, has_known_unit, heights_of, questions_on_units
+from agrotools_tools.zones.values import (
     HEIGHT,
+    WHOLE_SHARE,
     BlockCache,
     Measured,
     Statistics,
@@ -37,7 +40,7 @@ from agrotools_tools.zone_values import (
     refuse_large_zones,
     values_of,
 )
-from agrotools_tools.zone_weights import LEAST_SHARE, PixelShares
+from agrotools_tools.zones.weights import LEAST_SHARE, PixelShares
 
 _GRID = {
     "x": None,
@@ -66,8 +69,6 @@ _LISTED = 3
 _FEW_PIXELS = 4
 """Whole pixels below which a zone has few. A square plot has this many wherever it lies if three pixels or more fit
 along its side; a smaller one may consist of pixels that also show its neighbours."""
-_WHOLE_SHARE = 1 - 1e-6
-"""Share of a pixel in a zone from which it lies whole in it: outlines along the edges of pixels are rounded."""
 
 
 class ZoneTable(NamedTuple):
@@ -77,6 +78,9 @@ class ZoneTable(NamedTuple):
     the fields of the file of zones."""
     notes: tuple[str, ...]
     files: tuple[Path, ...]
+    treatments: list[Row] = []
+    """Of a value, raster and treatment of the plan: number of plots, mean, standard deviation, and the difference from
+    the control with its 95 % interval."""
 
 
 class _Raster(NamedTuple):
@@ -123,6 +127,8 @@ def measure_zones(
     layer: str | Sequence[str] | None = None,
     scale: float | Mapping[str, float] | None = None,
     offset: float | None = None,
+    table: Path | str | None = None,
+    settings: Mapping[str, str] | None = None,
     out: Path | str | None = None,
     progress: Callable[[str], None] | None = None,
     readings: Readings | None = None,
@@ -145,8 +151,11 @@ def measure_zones(
         scale: what the numbers of all bands are multiplied by, of all rasters or by the name of a raster; default: as
             the file says.
         offset: what is then added, as -1000 for numbers of Sentinel-2 since 2022; default: as the file says.
-        out: folder for ``zones.csv``, ``zones.geojson``, ``zones_map.png`` (first value, last date) and
-            ``zones_chart.png`` (dates).
+        table: plan of the trial (CSV or xlsx): a row per plot, joined by the columns that name it.
+        settings: answers to questions on the plan: ``sheet``, ``plot`` (``Reihe,Spalte`` or ``Nr=plot_id``),
+            ``treatment``, ``block``, ``control`` and ``decimal``.
+        out: folder for ``zones.csv``, ``zones.geojson``, ``zones_map.png`` (first value, last date),
+            ``zones_chart.png`` (dates), and with a plan ``treatments.csv`` and ``treatments.png``.
         progress: called with a line of text after every 1,000 zones.
         readings: is told what was read, and puts questions on it; by default nobody answers.
 
@@ -167,7 +176,9 @@ def measure_zones(
     _ask_units(in_order, values, scalings, readings)
     bands = _ask_bands(in_order, values, bands, readings)
     offsets = {} if offset is not None else _offsets_of(in_order, values, bands, scalings, readings)
+    answers = _known_settings(settings or {}, has_table=table is not None)
     collected: _Collected | None = None
+    design: Design | None = None
     shown: ZoneMap | None = None
     for raster in in_order:
         scaling = scalings[raster.path]
@@ -176,7 +187,11 @@ def measure_zones(
         with _opened(raster, scaling) as source:
             _say_scaling(source, readings)
             if collected is None:
-                collected = _Collected(_zones_of(zones, source, id_field, layer, readings))
+                of_file = _zones_of(zones, source, id_field, layer, readings)
+                plan = None if table is None else join_plan(Path(table), of_file, answers, readings)
+                design = None if plan is None else design_of(plan, answers, readings)
+                collected = _Collected(of_file if plan is None else plan.zones)
+                collected.notes += plan.notes if plan is not None else ()
                 readings.settle()
             placed = _placed_in(collected.zones, source)
             measured = quantities_of(source, raster.path, values, bands)
@@ -189,17 +204,23 @@ def measure_zones(
     if collected is None:
         raise ToolError("invalid_argument", "there are no rasters", argument="rasters")
     rows, notes = collected.table(), collected.notes
+    treatments: list[Row] = []
+    if design is not None:
+        treatments, of_design = compare_treatments(rows, design, collected.quantities)
+        notes = [*notes, *of_design]
     files: tuple[Path, ...] = ()
     if out is not None and shown is not None:
-        files, more = write_files(Path(out), rows, shown, collected.columns)
+        trial = None if design is None else Trial(design, treatments)
+        files, more = write_files(Path(out), rows, shown, collected.columns, trial)
         notes = [*notes, *more]
-    return ZoneTable(rows, tuple(dict.fromkeys(notes)), files)
+    return ZoneTable(rows, tuple(dict.fromkeys(notes)), files, treatments)
 
 
 class _Collected:
     """Rows of the rasters so far, with notes.
 
-    ``columns``: measured ones. Those that stay empty stand in the table, too.
+    ``columns``: measured ones. Those that stay empty stand in the table, too. ``quantities``: those of them that hold
+    what was asked for.
     """
 
     def __init__(self, zones: Zones) -> None:
@@ -210,6 +231,7 @@ class _Collected:
             self.notes.append("too many zones are near each other to say which ones overlap")
         self._rows: list[Row] = []
         self._untold: list[str] = []
+        self.quantities: list[str] = []
 
     def add(
         self,
@@ -233,6 +255,8 @@ class _Collected:
             self.notes.append(f"{raster.label}: flags of all zones: {', '.join(measured.flags)}")
         self._rows += _rows_of(self.zones, raster, placed, found, flags, measured, gsd_m)
         self._untold += measured.untold
+        of_raster = [column for quantity in measured.quantities for column in quantity.columns]
+        self.quantities = [*dict.fromkeys((*self.quantities, *of_raster))]
 
     @property
     def columns(self) -> list[str]:
@@ -251,6 +275,20 @@ class _Collected:
             raise ToolError("nothing_found", why, argument="zones", hint=hint)
         columns = [*dict.fromkeys((*self._untold, *self.columns))]
         return _table_of(self._rows, self.zones, columns)
+
+
+def _known_settings(settings: Mapping[str, str], *, has_table: bool) -> Mapping[str, str]:
+    """Return the answers to questions on the plan.
+
+    Raises:
+        UsageError: there is no such setting, or no table.
+    """
+    for name in settings:
+        if name not in SETTINGS:
+            raise UsageError(f"--set {name}: there is no such setting", hint=", ".join(SETTINGS))
+    if settings and not has_table:
+        raise UsageError("--set is for the table of a trial", hint="add --table FILE")
+    return settings
 
 
 def _rasters_of(paths: Sequence[Path], readings: Readings) -> list[_Raster]:
@@ -351,15 +389,22 @@ def _ask_units(
     readings: Readings,
 ) -> None:
     """Ask for the unit of heights that may be no metres, and add the answers to ``scalings``."""
-    paths: dict[str, Path] = {}
-    heights: dict[str, Heights] = {}
+    of_heights: list[_Raster] = []
+    are_known: list[bool] = []
     for raster in rasters:
         with _opened(raster, scalings[raster.path]) as source:
-            if HEIGHT not in values_of(source, raster.path, values):
-                continue
+            if HEIGHT in values_of(source, raster.path, values):
+                of_heights.append(raster)
+                are_known.append(has_known_unit(source))
+    if all(are_known):
+        return
+    paths = {raster.label: raster.path for raster in of_heights}
+    heights: dict[str, Heights] = {}
+    for raster in of_heights:
+        with _opened(raster, scalings[raster.path]) as source:
             found = heights_of(source)
         if found is not None:
-            heights[raster.label], paths[raster.label] = found, raster.path
+            heights[raster.label] = found
     for label, question in questions_on_units(heights, are_several=len(rasters) > 1).items():
         scale = float(readings.choose(question))
         scalings[paths[label]] = StatedScaling(scale, None)
@@ -493,7 +538,11 @@ def _grid(text: str, source: RasterSource) -> Zones:
     ys = y + (right * math.sin(turn) - down * math.cos(turn)) / up
     names = [f"{r + 1}-{c + 1}" for r, c in np.hstack([row, column]).tolist()]
     polygons = import_of_zones("shapely").polygons(np.stack([xs, ys], axis=2))
-    return Zones(names, polygons, crs)
+    fields = {
+        "row": [r + 1 for r in row.ravel().tolist()],
+        "column": [c + 1 for c in column.ravel().tolist()],
+    }
+    return Zones(names, polygons, crs, fields)
 
 
 def _placed_in(zones: Zones, source: RasterSource) -> _Placed:
@@ -616,13 +665,13 @@ def _measure_zone(polygon: Any, measured: Measured, blocks: BlockCache) -> _Foun
             for one, of_one in zip(statistics, values, strict=True):
                 one.add(of_one, weights)
             pixels += float(weights.sum())
-            whole_pixels += int((weights >= _WHOLE_SHARE).sum())
+            whole_pixels += int((weights >= WHOLE_SHARE).sum())
             continue
         for one, of_one, known in zip(statistics, values, there, strict=True):
             one.add(of_one[known], weights[known])
         complete = weights[there.all(axis=0)]
         pixels += float(complete.sum())
-        whole_pixels += int((complete >= _WHOLE_SHARE).sum())
+        whole_pixels += int((complete >= WHOLE_SHARE).sum())
     figures: dict[str, float | None] = {}
     for one in statistics:
         figures |= one.figures()

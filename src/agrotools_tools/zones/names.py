@@ -2,7 +2,8 @@
 
 A field can name the zones if its name is usual for that, in any language, case or form (``PlotID``, ``Plot No``,
 ``parcela``), and each zone has a value of its own. Where plots are counted anew in each block, block and plot together
-name them: ``A-1``. Zones that no field names are called ``row 1``, which nobody takes for the number of a plot.
+name them: ``A-1``. Without such a field, two fields of whole numbers may name the zones of a grid: its row and column.
+Zones that no field names are called ``feature 1``, which nobody takes for the number of a plot or a row of a grid.
 """
 
 import re
@@ -83,7 +84,7 @@ def name_zones(
         shown = _shown(naming.names)
         readings.take(f"zones named by {' and '.join(naming.fields)} ({shown})")
     else:
-        readings.take("zones named by their place in the file (row 1, row 2, ...)")
+        readings.take("zones named by their place in the file (feature 1, feature 2, ...)")
     return naming
 
 
@@ -113,7 +114,7 @@ def _field_like(name: str, fields: Fields) -> str | None:
 
 def _hint(fields: Fields, count: int) -> str:
     """Return which fields can name the zones."""
-    good = [field for field in fields if not _fault(_texts(fields[field]))]
+    good = [field for field in fields if not _fault(texts_of(fields[field]))]
     able = f"--id FIELD, with a field of different values ({', '.join(good[:8])})" if good else ""
     together = "" if good or count < 2 else "--id FIELD,FIELD names them by two fields together"
     return "; ".join(filter(None, (able, together, f"--id {PLACE} names them by their place")))
@@ -125,13 +126,13 @@ def _found(fields: Fields, count: int, file: str, readings: Readings) -> Naming:
     namings = _by_one_field(fields, ranked)
     if not namings or _rank(namings[0].fields[0]) > 0:
         # Beside another field with a name for each zone, only numbers of plots are worth a question.
-        bases = [field for field in ranked if not _is_group(field) and _repeats(fields, field)]
+        bases = [field for field in ranked if not is_group(field) and _repeats(fields, field)]
         likely = [field for field in bases if not namings or _rank(field) == 0]
         together = _by_several_fields(fields, likely)
         # Numbers of another field look like those of the plots, which nothing tells apart.
         doubtful = not together and any(_rank(field) == 0 for field in bases)
         namings = [*together, *namings, *([_by_place(count)] if namings and doubtful else [])]
-    namings = _without_equals(namings)
+    namings = _without_equals(namings or _by_row_and_column(fields))
     if not namings:
         return _partly_named(fields, count, file, ranked)
     by_answer = {",".join(naming.fields) or PLACE: naming for naming in namings}
@@ -144,7 +145,7 @@ def _found(fields: Fields, count: int, file: str, readings: Readings) -> Naming:
 
 def _repeats(fields: Fields, field: str) -> bool:
     """Return True if some of the values of a field are equal."""
-    names = [name for name in _texts(fields[field]) if name is not None]
+    names = [name for name in texts_of(fields[field]) if name is not None]
     return len(set(names)) < len(names)
 
 
@@ -171,7 +172,7 @@ def _is_form_of(plain: str, word: str) -> bool:
     return plain.endswith(word) and plain.removesuffix(word) in _STARTS
 
 
-def _texts(values: Sequence[Any]) -> list[str | None]:
+def texts_of(values: Sequence[Any]) -> list[str | None]:
     """Return values as text; None where there is none, and for what names nothing: fractions, lists, true and false."""
     texts: list[str | None] = []
     for value in values:
@@ -187,7 +188,7 @@ def _texts(values: Sequence[Any]) -> list[str | None]:
 
 def _joined(columns: Sequence[Sequence[Any]]) -> list[str | None]:
     """Return the values of several fields with hyphens between them; None where one has none."""
-    parts = zip(*(_texts(column) for column in columns), strict=True)
+    parts = zip(*(texts_of(column) for column in columns), strict=True)
     return [None if None in part else "-".join(map(str, part)) for part in parts]
 
 
@@ -202,30 +203,31 @@ def _fault(names: Sequence[str | None]) -> str:
 
 def _by_one_field(fields: Fields, ranked: Sequence[str]) -> list[Naming]:
     """Return the names by each field that can name all zones; by one of groups only if there is no other."""
-    able = [field for field in ranked if not _fault(_texts(fields[field]))]
-    chosen = [field for field in able if not _is_group(field)] or able
+    able = [field for field in ranked if not _fault(texts_of(fields[field]))]
+    chosen = [field for field in able if not is_group(field)] or able
     # Programs number features by themselves: beside a field of the user such an id names nothing.
     chosen = [field for field in chosen if not _is_running_id(field, fields)] or chosen
-    return [Naming([str(name) for name in _texts(fields[field])], (field,)) for field in chosen]
+    return [Naming([str(name) for name in texts_of(fields[field])], (field,)) for field in chosen]
 
 
 def _is_running_id(field: str, fields: Fields) -> bool:
     """Return True for an id that counts the features of the file from 0 or 1 on."""
-    names = _texts(fields[field])
+    names = texts_of(fields[field])
     is_id = _rank(field) == _KINDS.index(_IDS)
     return is_id and any(
         names == [str(start + place) for place in range(len(names))] for start in (0, 1)
     )
 
 
-def _is_group(field: str) -> bool:
+def is_group(field: str) -> bool:
+    """Return True if the name of a field is usual for what several plots share: block, site."""
     return _rank(field) == _KINDS.index(_GROUPS)
 
 
 def _by_several_fields(fields: Fields, bases: Sequence[str]) -> list[Naming]:
     """Return the names by groups and the first of the fields ``bases`` with which they tell all zones apart, with as
     few groups as that needs."""
-    groups = [field for field in fields if _is_group(field)]
+    groups = [field for field in fields if is_group(field)]
     for base in bases:
         for number in range(1, _MOST_TOGETHER):
             together = [(*some, base) for some in combinations(groups, number)]
@@ -234,6 +236,21 @@ def _by_several_fields(fields: Fields, bases: Sequence[str]) -> list[Naming]:
             if good:
                 return [Naming([str(name) for name in names], some) for some, names in good]
     return []
+
+
+def _by_row_and_column(fields: Fields) -> list[Naming]:
+    """Return the names by each two fields of whole numbers that tell all zones apart together, but not alone."""
+    numbers: dict[str, list[str | None]] = {}
+    for field, values in fields.items():
+        texts = texts_of(values)
+        if _repeats(fields, field) and all(text is not None and text.isdigit() for text in texts):
+            numbers[field] = texts
+    namings: list[Naming] = []
+    for pair in combinations(numbers, 2):
+        names = _joined([numbers[field] for field in pair])
+        if not _fault(names):
+            namings.append(Naming([str(name) for name in names], pair))
+    return namings
 
 
 def _without_equals(namings: Sequence[Naming]) -> list[Naming]:
@@ -252,24 +269,24 @@ def _partly_named(fields: Fields, count: int, file: str, ranked: Sequence[str]) 
         ToolError: plots have equal numbers.
     """
     for field in (field for field in ranked if _rank(field) == 0):
-        names = _texts(fields[field])
+        names = texts_of(fields[field])
         known = [name for name in names if name is not None]
         if not known:
             continue
         if fault := _fault(known):
             why = f"{file}: the field {field} does not tell the zones apart: {fault}"
             raise ToolError("invalid_argument", why, argument="zones", hint=_hint(fields, count))
-        filled = [name or f"row {place}" for place, name in enumerate(names, start=1)]
+        filled = [name or f"feature {place}" for place, name in enumerate(names, start=1)]
         note = f"{file}: zones without a value of {field} are called by their place in the file"
         return Naming(filled, (field,), (note,), ())
-    faults = [f"{field} ({_fault(_texts(fields[field]))})" for field in ranked]
+    faults = [f"{field} ({_fault(texts_of(fields[field]))})" for field in ranked]
     because = f": {', '.join(faults)}" if faults else ""
-    note = f"{file}: no field names the zones{because}; they are called row 1, row 2, ..."
+    note = f"{file}: no field names the zones{because}; they are called feature 1, feature 2, ..."
     return _by_place(count)._replace(notes=(note,))
 
 
 def _by_place(count: int) -> Naming:
-    names = [f"row {place}" for place in range(1, count + 1)]
+    names = [f"feature {place}" for place in range(1, count + 1)]
     return Naming(names, flags=(NUMBERED,))
 
 

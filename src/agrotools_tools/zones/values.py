@@ -2,6 +2,7 @@
 
 import math
 import re
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +25,8 @@ from agrotools_tools.vision import Index
 from agrotools_tools.vision.blocks import tile_shape
 from agrotools_tools.vision.index_bands import find_index_bands, index_bands
 from agrotools_tools.vision.vegetation import INDICES, doubt_of_cover, segment
-from agrotools_tools.zone_numbers import doubts_on_numbers
-from agrotools_tools.zone_units import has_known_unit
+from agrotools_tools.zones.numbers import doubts_on_numbers
+from agrotools_tools.zones.units import has_known_unit
 
 Bands = Mapping[str, int | str] | None
 Limits = tuple[float, float]
@@ -94,6 +95,10 @@ class Measured(NamedTuple):
 
 
 HEIGHT, COVER = "height", "cover"
+CANOPY_M = 2.0
+"""Height from which plants are canopy, metres, as in ``estimate_canopy_height``."""
+WHOLE_SHARE = 1 - 1e-6
+"""Share of a pixel in a zone from which it lies whole in it: outlines along the edges of pixels are rounded."""
 _HEIGHT_COLUMNS = ("mean_m", "median_m", "p95_m", "max_m", "sd_m", "cover_pct")
 
 
@@ -442,7 +447,10 @@ class Statistics:
             return dict.fromkeys(columns)
         sd = (self._squares / self.weight) ** 0.5
         if self.quantity.name == HEIGHT:
-            median, p95, cover = _order_statistics(self._heights)
+            heights, weights = map(np.concatenate, zip(*self._heights, strict=True))
+            order = _WeightedOrder(heights, weights)
+            median, p95 = order.quantile(0.5), order.quantile(0.95)
+            cover = 100 * order.share_from(CANOPY_M)
             figures = (self._mean, median, p95, self._largest, sd, cover)
         elif self.quantity.name == COVER:
             figures = (100 * self._mean,)
@@ -451,27 +459,47 @@ class Statistics:
         return dict(zip(columns, figures, strict=True))
 
 
-def _order_statistics(
-    parts: Sequence[tuple[NDArray[np.float32], NDArray[np.float64]]],
-) -> tuple[float, float, float]:
-    """Return median, 95th percentile and share of 2 m or more, percent; interpolated by rank, as by numpy."""
-    heights, weights = parts[0]
-    if len(parts) > 1:
-        heights = np.concatenate([values for values, _ in parts])
-        weights = np.concatenate([of_values for _, of_values in parts])
-    order = np.argsort(heights)
-    heights, weights = heights[order], weights[order]
-    up_to = np.cumsum(weights)
-    low = int(np.searchsorted(heights, np.float32(2)))
-    below = float(up_to[low - 1]) if low else 0.0
-    cover = 100 * (1 - below / float(up_to[-1]))
-    last = order.size - 1
-    up_to -= weights
-    up_to *= last
-    weights *= np.arange(order.size)
-    ranks = np.add(up_to, weights, out=up_to)
-    median, p95 = np.interp([0.5 * ranks[-1], 0.95 * ranks[-1]], ranks, heights)
-    return float(median), float(p95), cover
+class _WeightedOrder:
+    """Heights in their order, each with its weight.
+
+    All but those at the edge of a zone have weight 1. So the heights are sorted alone, 4 times as fast as with their
+    weights, and the few others are then found among them.
+    """
+
+    def __init__(self, heights: NDArray[np.float32], weights: NDArray[np.float64]) -> None:
+        self._heights = np.sort(heights)
+        parts = np.flatnonzero(weights < WHOLE_SHARE)
+        parts = parts[np.argsort(heights[parts])]
+        of_parts = heights[parts]
+        # Equal heights stand side by side, and each takes a place of its own.
+        among_equals = np.arange(parts.size) - np.searchsorted(of_parts, of_parts)
+        self._places = np.searchsorted(self._heights, of_parts) + among_equals
+        self._lacking = 1 - weights[parts]
+        self._lacking_before = np.concatenate([[0.0], np.cumsum(self._lacking)])
+        self._last = heights.size - 1
+
+    def share_from(self, height: float) -> float:
+        """Return the share of the weight that heights of ``height`` or more have."""
+        place = int(np.searchsorted(self._heights, np.float32(height)))
+        whole = self._heights.size - float(self._lacking_before[-1])
+        return 1 - self._weight_before(place) / whole
+
+    def quantile(self, share: float) -> float:
+        """Return the height below which a share of the weight is, interpolated by rank, as by numpy."""
+        if not self._last:
+            return float(self._heights[0])
+        sought = share * self._rank(self._last)
+        above = bisect_right(range(1, self._last), sought, key=self._rank) + 1
+        ranks = self._rank(above - 1), self._rank(above)
+        return float(np.interp(sought, ranks, self._heights[above - 1 : above + 1]))
+
+    def _weight_before(self, place: int) -> float:
+        return place - float(self._lacking_before[np.searchsorted(self._places, place)])
+
+    def _rank(self, place: int) -> float:
+        """Return the rank of the height at a place: the place, if all weights are equal, times a constant."""
+        weight = self._weight_before(place + 1) - self._weight_before(place)
+        return self._weight_before(place) * self._last + weight * place
 
 
 def refuse_large_zones(layers: Sequence[Layers], areas: Any) -> None:

@@ -4,12 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agrotools.core.readings import Choice, ReadingQuestion
 from agrotools.vision.rasters import RasterSource, Scaling
+from agrotools_tools.vision.blocks import block_boxes, spread_boxes, tile_shape
 
-_SIDE_PX = 1024
-"""Longest side of the reduced raster whose values are looked at, pixels."""
+_TILES = 200
+"""Largest number of tiles whose values are looked at: an eighth of 20,000 x 20,000 pixels, under a second."""
+_TILE_PX = 2**18
+"""Approximate number of pixels of a part that is read at once: a tile of 512 x 512."""
+_STEP = 4
+"""Every fourth row and column of a tile counts: 200 tiles have 3 million such values."""
 _TOP = 98.0
 """Percentile for the top of the heights: a few spikes do not count."""
 _TALL_M = 30.0
@@ -23,18 +29,23 @@ _LEAST_MM = 300.0
 
 
 class Heights(NamedTuple):
-    """Top of the heights of a raster, in its numbers. ``is_known``: the file or the command says their unit."""
+    """Top of the heights of a raster, metres if their unit is known.
+
+    ``is_known``: the file or the command says their unit.
+    """
 
     top: float
     is_known: bool
 
 
 def heights_of(source: RasterSource) -> Heights | None:
-    """Return the top of the heights of a raster; None without data above 0."""
-    factor = max(1.0, max(source.width, source.height) / _SIDE_PX)
-    shape = max(1, round(source.height / factor)), max(1, round(source.width / factor))
-    values = source.read_resized([1], (0, 0, source.width, source.height), shape)
-    above = values[np.isfinite(values) & (values > 0)]
+    """Return the top of the heights of a raster; None without data above 0 in the tiles that are looked at."""
+    boxes = list(block_boxes((0, 0, source.width, source.height), tile_shape(source), _TILE_PX))
+    parts: list[NDArray[np.float32]] = []
+    for box in spread_boxes(boxes, _TILES):
+        values = source.read([1], box)[0, ::_STEP, ::_STEP]
+        parts.append(values[np.isfinite(values) & (values > 0)])
+    above = np.concatenate(parts)
     if not above.size:
         return None
     return Heights(float(np.percentile(above, _TOP)), has_known_unit(source))

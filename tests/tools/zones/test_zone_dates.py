@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools_tools.zone_dates import are_sortable, dates_of
+from agrotools_tools.zones.dates import are_sortable, dates_of
 
 
 @pytest.mark.parametrize(

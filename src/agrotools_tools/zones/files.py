@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -20,7 +20,8 @@ from agrotools.vision import Box, Role
 from agrotools.vision.overlay import LONGEST_SIDE, Colour, Mark, draw_marks, viridis
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import stretched_picture
-from agrotools_tools.zone_shapes import Zones, import_of_zones
+from agrotools_tools.zones.shapes import Zones, import_of_zones
+from agrotools_tools.zones.treatments import Design, is_whole
 
 Row = dict[str, str | float | None]
 ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
@@ -63,7 +64,21 @@ class ZoneMap(NamedTuple):
     crs: Any
 
 
-_FILES = ("zones.csv", "zones.geojson", "zones_map.png", "zones_chart.png")
+class Trial(NamedTuple):
+    """Design of a trial, and the rows of its treatments."""
+
+    design: Design
+    rows: Sequence[Row]
+
+
+_FILES = (
+    "zones.csv",
+    "zones.geojson",
+    "zones_map.png",
+    "zones_chart.png",
+    "treatments.csv",
+    "treatments.png",
+)
 
 
 def _set_aside(folder: Path, files: Mapping[str, bytes]) -> list[str]:
@@ -84,14 +99,18 @@ def _set_aside(folder: Path, files: Mapping[str, bytes]) -> list[str]:
 
 
 def write_files(
-    folder: Path, rows: Sequence[Row], shown: ZoneMap, columns: Sequence[str]
+    folder: Path,
+    rows: Sequence[Row],
+    shown: ZoneMap,
+    columns: Sequence[str],
+    trial: Trial | None = None,
 ) -> tuple[tuple[Path, ...], list[str]]:
     """Write the files of a table, with notes on those that cannot be written."""
     count = len(shown.zones.names)
     drawn = _first_known(columns, rows)
     # The raster of the map may have other values than the first one.
     mapped = _first_known(columns, rows[-count:]) or drawn
-    table, outlines, map_, chart = _FILES
+    table, outlines, map_, chart, means, boxes = _FILES
     files: dict[str, bytes] = {table: _csv(rows)}
     notes: list[str] = []
     geojson = _geojson(rows, shown)
@@ -101,9 +120,17 @@ def write_files(
         files[outlines] = geojson
     if mapped is not None and shown.picture is not None:
         files[map_] = _map(rows[-count:], shown, shown.picture, mapped)
-    known = [row for row in rows if drawn is not None and row[drawn] is not None]
-    if len(rows) > count and known and drawn is not None:
-        files[chart] = _chart(known, count, drawn)
+    if len(rows) > count and drawn is not None:
+        whole = _whole_in_all(rows, count, drawn)
+        if whole:
+            files[chart] = _chart(whole, drawn)
+        else:
+            notes.append(f"no {chart}: no zone is whole, with a value, in all rasters")
+    if trial is not None and trial.rows:
+        files[means] = _csv(trial.rows)
+        drawn_boxes = mapped and _chart_of_treatments(rows[-count:], trial.design, mapped)
+        if drawn_boxes:
+            files[boxes] = drawn_boxes
     folder.mkdir(parents=True, exist_ok=True)
     notes += _set_aside(folder, files)
     for name, content in files.items():
@@ -120,7 +147,8 @@ def _csv(rows: Sequence[Row]) -> bytes:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(map(_cell, rows[0]))
-    measured = [*rows[0]].index(_LAST_MEASURED) + 1
+    names = [*rows[0]]
+    measured = names.index(_LAST_MEASURED) + 1 if _LAST_MEASURED in names else len(names)
     for row in rows:
         cells = [*row.values()]
         own = (_exact(value) for value in cells[measured:])
@@ -292,30 +320,58 @@ def _outline(polygon: Any, left: int, top: int, factor: float) -> list[tuple[flo
     return [((x - left) / factor, (y - top) / factor) for x, y in corners.tolist()]
 
 
-def _chart(rows: Sequence[Row], count: int, column: str) -> bytes:
-    """Draw a column by date: a line for each zone, or boxes of many zones."""
-    from agrotools.core import PlotSpec
-    from agrotools_tools.plotting.drawing import draw
-    from agrotools_tools.plotting.tool import prepare_data
+def _whole_in_all(rows: Sequence[Row], count: int, column: str) -> list[Row]:
+    """Return the rows of zones that are whole, with a value, in each raster, so that dates compare the same zones."""
+    lacking = {
+        place % count for place, row in enumerate(rows) if row[column] is None or not is_whole(row)
+    }
+    return [row for place, row in enumerate(rows) if place % count not in lacking]
 
-    x = (
-        "date"
-        if len({row["date"] for row in rows}) == len({row["raster"] for row in rows})
-        else "raster"
-    )
+
+def _chart(rows: Sequence[Row], column: str) -> bytes:
+    """Draw a column by date: a line for each zone, or boxes of many zones."""
+    rasters = {row["raster"] for row in rows}
+    x = "date" if len({row["date"] for row in rows}) == len(rasters) else "raster"
+    count = len(rows) // len(rasters)
     are_lines = count <= _MOST_LINES and len({(row["zone"], row[x]) for row in rows}) == len(rows)
     series: dict[Any, tuple[str, list[Any], list[Any]]] = {}
     for row in rows:
         _, xs, ys = series.setdefault(key := row["zone" if are_lines else x], (str(key), [], []))
         xs.append(row[x])
         ys.append(row[column])
-    kind = "line" if are_lines else "box"
-    data = prepare_data(
-        kind,
-        [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()],
-        [],
-    )
+    drawn = [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()]
+    of_all = f"all {len(rasters)} {'dates' if x == 'date' else 'rasters'}"
+    title = f"{column} by zone: n = {count}, whole on {of_all}"
+    return _figure("line" if are_lines else "box", drawn, title, column)
+
+
+def _chart_of_treatments(rows: Sequence[Row], design: Design, column: str) -> bytes | None:
+    """Draw the plots of a raster that are whole, as a box for each treatment; None without such a plot."""
+    values: dict[str, list[Any]] = {level: [] for level in design.levels}
+    for row, level in zip(rows, design.treatments, strict=True):
+        if level is not None and row[column] is not None and is_whole(row):
+            values[level].append(row[column])
+    drawn = [(f"{level} (n = {len(ys)})", None, ys) for level, ys in values.items() if ys]
+    if not drawn:
+        return None
+    title = f"{column} by {design.treatment}, {rows[0]['date'] or rows[0]['raster']}"
+    return _figure("box", drawn, title, column)
+
+
+def _figure(
+    kind: Literal["line", "box"],
+    series: Sequence[tuple[str, list[Any] | None, list[Any]]],
+    title: str,
+    column: str,
+) -> bytes:
+    """Return a figure of values of a column as PNG."""
+    from agrotools.core import PlotSpec
+    from agrotools_tools.plotting.drawing import draw
+    from agrotools_tools.plotting.tool import prepare_data
+
+    data = prepare_data(kind, series, [])
     assert data is not None
-    title = f"{column} by zone"
-    spec = PlotSpec(kind=kind, series=data.series, title=title, y_label=column, legend=are_lines)
+    spec = PlotSpec(
+        kind=kind, series=data.series, title=title, y_label=column, legend=kind == "line"
+    )
     return draw(spec, data, y_limits=None, annotate=False, fmt="png")[0]

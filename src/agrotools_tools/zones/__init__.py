@@ -1,0 +1,1 @@
+"""Measurements per zone of a field trial. Enter at :func:`agrotools_tools.zones.measure.measure_zones`."""

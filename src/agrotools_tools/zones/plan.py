@@ -1,0 +1,319 @@
+"""Plan of a field trial: a table with a row for each plot, joined to the zones.
+
+In: a CSV or xlsx file, and the zones with their fields. Out: the columns of the table, with a value for each zone. The
+columns that name a plot are found: their values tell all rows apart, and stand in fields of the zones. Where several
+columns would give a zone another row, it is asked which ones are meant.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agrotools.core import ToolError
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.core.texts import count_text
+from agrotools.text.cells import is_empty, is_fault, quantity
+from agrotools.text.decimal_marks import Decimal, detect_decimal
+from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
+from agrotools_tools.zones.names import texts_of
+from agrotools_tools.zones.shapes import Zones
+
+ZONE = "zone"
+"""Stands for the names of the zones beside their fields."""
+SETTINGS = ("sheet", "plot", "decimal", "treatment", "block", "control")
+"""Names of ``--set``."""
+_MOST_TOGETHER = 3
+"""Columns that name a plot together: site, block and plot."""
+_MOST_WITH_OTHER_NAMES = 2
+"""Columns that name a plot together where the fields have other names: row and column."""
+_LEAST_COMMON = 0.5
+"""Share of the shorter list of values that both must have: a plan may be for a part of the plots."""
+_LISTED = 3
+"""Plots that a line names."""
+
+Pair = tuple[str, str]
+"""A column of the table, and the field of the zones with the same values."""
+Settings = Mapping[str, str]
+
+
+class Plan(NamedTuple):
+    """Zones with the columns of the table behind their own fields.
+
+    ``columns``: names of the joined columns that do not name the plot. ``keys``: fields that name it. ``file``: name of
+    the table. ``joined``: whether each zone has a row.
+    """
+
+    zones: Zones
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    file: str
+    joined: tuple[bool, ...]
+    notes: tuple[str, ...]
+
+
+class _Rows(NamedTuple):
+    """Rows of a table with text: cells by column, and the number of each row in the file."""
+
+    table: SheetTable
+    numbers: list[int]
+    cells: dict[str, list[str]]
+
+
+class _Join(NamedTuple):
+    """Columns that name a plot with their fields, and the row of each zone; None where it has none."""
+
+    pairs: tuple[Pair, ...]
+    places: tuple[int | None, ...]
+
+    @property
+    def n_zones(self) -> int:
+        return sum(place is not None for place in self.places)
+
+    @property
+    def answer(self) -> str:
+        """The pairs as ``--set plot`` has them."""
+        return ",".join(
+            column if column == field else f"{column}={field}" for column, field in self.pairs
+        )
+
+
+def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) -> Plan:
+    """Return zones with the columns of a table.
+
+    Args:
+        settings: answers by name: ``sheet``, ``plot`` (``Reihe,Spalte`` or ``Nr=plot_id``) and ``decimal``.
+
+    Raises:
+        BenchmarkError: the table cannot be read.
+        ToolError: ``invalid_argument``: no columns name the plots, or those of ``plot`` do not.
+        UsageError: a setting is none of the choices.
+    """
+    fields = {name: _keys(values) for name, values in zones.fields.items()}
+    fields.setdefault(ZONE, _keys(zones.names))
+    sheet, rows, join = _chosen_sheet(path, fields, settings, readings)
+    where = f"sheet {sheet!r} of {path.name}" if sheet else path.name
+    by = " and ".join(column for column, _ in join.pairs)
+    fitting = " and ".join(field for column, field in join.pairs if field != column)
+    to = f" ({fitting} of the zones)" if fitting else ""
+    readings.take(f"{where}: {join.n_zones} of {len(rows.numbers)} rows joined by {by}{to}")
+    notes = _notes_on_the_rest(path.name, rows, join, zones.names)
+    keys = tuple(field for _, field in join.pairs)
+    of_keys = {column for column, _ in join.pairs}
+    joined: dict[str, list[Any]] = {}
+    taken = {name.casefold() for name in zones.fields}
+    for column, cells in rows.cells.items():
+        # The columns that name the plot have the values of fields that the zones have already.
+        if column in of_keys or not any(cells):
+            continue
+        values, unit = _values_of(column, cells, settings, readings)
+        name = f"{column} ({unit})" if unit else column
+        if name.casefold() in taken:
+            name = f"table_{name}"
+        joined[name] = [None if place is None else values[place] for place in join.places]
+    has_row = tuple(place is not None for place in join.places)
+    whole = replace(zones, fields={**zones.fields, **joined})
+    return Plan(whole, tuple(joined), keys, path.name, has_row, tuple(notes))
+
+
+def _chosen_sheet(
+    path: Path, fields: Mapping[str, Sequence[str | None]], settings: Settings, readings: Readings
+) -> tuple[str | None, _Rows, _Join]:
+    """Return the sheet that is read, its rows, and how they are joined."""
+    sheets = [sheet.name for sheet in sheets_of(path) if not sheet.is_hidden]
+    given = settings.get("sheet")
+    if given is None and len(sheets) > 1:
+        able = [name for name in sheets if _joins(_rows_of(path, name), fields)]
+        choices = [Choice(name) for name in able or sheets]
+        given = readings.choose(
+            ReadingQuestion(f"Which sheet of {path.name}?", "--set=sheet", tuple(choices))
+        )
+    for name in sheets:
+        if given is not None and name != given:
+            readings.leave(f'sheet "{name}" of {path.name}')
+    rows = _rows_of(path, given)
+    if "plot" in settings:
+        return given, rows, _given_join(rows, fields, settings["plot"])
+    joins = _joins(rows, fields)
+    if not joins:
+        columns, known = ", ".join(rows.cells), ", ".join(fields)
+        why = f"no columns of {path.name} name the plots"
+        hint = f"--set plot=COLUMN=FIELD; columns: {columns}; fields of the zones: {known}"
+        raise ToolError("invalid_argument", why, argument="table", hint=hint)
+    by_answer = {join.answer: join for join in joins}
+    choices = [Choice(answer, f"{join.n_zones} zones") for answer, join in by_answer.items()]
+    question = ReadingQuestion(
+        f"Which columns of {path.name} name the plots?", "--set=plot", tuple(choices)
+    )
+    return given, rows, by_answer[readings.choose(question)]
+
+
+def _rows_of(path: Path, sheet: str | None) -> _Rows:
+    table = open_table(path, sheet=sheet, fill_merged=True)
+    numbers: list[int] = []
+    cells: dict[str, list[str]] = {column: [] for column in table.columns}
+    for number, row in table.named_rows():
+        numbers.append(number)
+        for column, of_column in cells.items():
+            # A number of a workbook keeps its type, which says that its decimal mark is a point.
+            of_column.append(row.get(column, ""))
+    return _Rows(table, numbers, cells)
+
+
+def _keys(values: Sequence[Any]) -> list[str | None]:
+    """Return values as they are compared: 07, 7 and 7.0 are one, and so are A and a."""
+    keys: list[str | None] = []
+    for value in texts_of(values):
+        text = None if value is None or is_empty(value) else value
+        whole = re.fullmatch(r"0*(\d+)(?:\.0+)?", text) if text else None
+        keys.append(whole[1] if whole else text.casefold() if text else None)
+    return keys
+
+
+def _joins(rows: _Rows, fields: Mapping[str, Sequence[str | None]]) -> list[_Join]:
+    """Return the ways to join the rows that give some zone another row, the best ones first.
+
+    Columns that are called as a field of the zones are likelier than those that only have the same values.
+    """
+    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
+    of_one_name, others = _pairs_of(columns, fields)
+    joins = _joins_by(of_one_name, columns, fields, _MOST_TOGETHER)
+    return joins or _joins_by([*of_one_name, *others], columns, fields, _MOST_WITH_OTHER_NAMES)
+
+
+def _pairs_of(
+    columns: Mapping[str, Sequence[str | None]], fields: Mapping[str, Sequence[str | None]]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs of a column and a field with common values: those of one name, and the others."""
+    of_one_name: list[Pair] = []
+    others: list[Pair] = []
+    for column, cells in columns.items():
+        for field, values in fields.items():
+            of_table, of_zones = set(cells) - {None}, set(values) - {None}
+            shorter = min(len(of_table), len(of_zones))
+            if shorter and len(of_table & of_zones) >= _LEAST_COMMON * shorter:
+                is_same = column.strip().casefold() == field.casefold()
+                (of_one_name if is_same else others).append((column, field))
+    return of_one_name, others
+
+
+def _joins_by(
+    pairs: Sequence[Pair],
+    columns: Mapping[str, Sequence[str | None]],
+    fields: Mapping[str, Sequence[str | None]],
+    most: int,
+) -> list[_Join]:
+    """Return the joins by up to ``most`` of the pairs that join the most zones, one for each different result."""
+    found: list[_Join] = []
+    n_rows = max(map(len, columns.values()), default=0)
+    different_cells = {column: len(set(cells) - {None}) for column, cells in columns.items()}
+    for number in range(1, most + 1):
+        for together in combinations(pairs, number):
+            names, of_zones = zip(*together, strict=True)
+            is_more = any(set(join.pairs) <= set(together) for join in found)
+            if is_more or len(set(names)) < number or len(set(of_zones)) < number:
+                continue
+            # Most columns have too few values to tell rows apart, of which some may be without a name.
+            if math.prod(different_cells[name] for name in names) < n_rows * _LEAST_COMMON:
+                continue
+            join = _join_by(together, columns, fields)
+            if join is not None and join.n_zones:
+                found.append(join)
+    most_zones = max((join.n_zones for join in found), default=0)
+    different: dict[tuple[int | None, ...], _Join] = {}
+    for join in found:
+        if join.n_zones == most_zones:
+            different.setdefault(join.places, join)
+    return [*different.values()]
+
+
+def _join_by(
+    pairs: tuple[Pair, ...],
+    columns: Mapping[str, Sequence[str | None]],
+    fields: Mapping[str, Sequence[str | None]],
+) -> _Join | None:
+    """Return the join by pairs; None if they do not tell all rows, or all zones, apart."""
+    rows = [*zip(*(columns[column] for column, _ in pairs), strict=True)]
+    zones = [*zip(*(fields[field] for _, field in pairs), strict=True)]
+    named_rows = {key: place for place, key in enumerate(rows) if None not in key}
+    named_zones = [key for key in zones if None not in key]
+    n_rows = sum(None not in key for key in rows)
+    if len(named_rows) < n_rows or len(set(named_zones)) < len(named_zones):
+        return None
+    return _Join(pairs, tuple(named_rows.get(key) for key in zones))
+
+
+def _given_join(rows: _Rows, fields: Mapping[str, Sequence[str | None]], text: str) -> _Join:
+    """Return the join that ``--set plot`` names: ``Reihe,Spalte`` or ``Reihe=row,Spalte=column``."""
+    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
+    parts = [part.partition("=") for part in text.split(",")]
+    named = [(column.strip(), field.strip()) for column, _, field in parts]
+    # A column that is called as no field may hold the names of the zones.
+    is_alone = len(named) == 1 and named[0][0] not in fields
+    pairs = tuple((column, field or (ZONE if is_alone else column)) for column, field in named)
+    unknown = [column for column, _ in pairs if column not in columns]
+    unknown += [field for _, field in pairs if field not in fields]
+    hint = f"columns: {', '.join(columns)}; fields of the zones: {', '.join(fields)}"
+    if unknown:
+        why = f"--set plot={text}: there is no {unknown[0]}"
+        raise ToolError("invalid_argument", why, argument="table", hint=hint)
+    join = _join_by(pairs, columns, fields)
+    if join is None or not join.n_zones:
+        what = "names no zone" if join else "does not tell the rows or the zones apart"
+        why = f"--set plot={text}: it {what}"
+        raise ToolError("invalid_argument", why, argument="table", hint=hint)
+    return join
+
+
+def _notes_on_the_rest(file: str, rows: _Rows, join: _Join, names: Sequence[str]) -> list[str]:
+    """Return a line on the rows and the zones that did not join."""
+    used = set(join.places)
+    lone_rows = [number for place, number in enumerate(rows.numbers) if place not in used]
+    lone_zones = [name for name, place in zip(names, join.places, strict=True) if place is None]
+    parts: list[str] = []
+    if lone_rows:
+        listed = _listed([f"row {number}" for number in lone_rows])
+        parts.append(f"{count_text(len(lone_rows), 'row')} without a zone ({listed})")
+    if lone_zones:
+        parts.append(f"{count_text(len(lone_zones), 'zone')} without a row ({_listed(lone_zones)})")
+    return [f"{file}: not joined: {' and '.join(parts)}"] if parts else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+
+
+def _values_of(
+    column: str, cells: Sequence[str], settings: Settings, readings: Readings
+) -> tuple[Sequence[str | float | None], str | None]:
+    """Return the cells of a column and their unit: as numbers if all are numbers of one unit, else as text."""
+    # A treatment may be called "none": placeholders are empty cells among numbers only.
+    texts = [None if is_fault(cell) else cell.strip() or None for cell in cells]
+    filled = [cell for cell in cells if not is_empty(cell)]
+    if not filled:
+        return texts, None
+    decimal, is_sure, example = detect_decimal(filled)
+    try:
+        read = [quantity(cell, decimal) for cell in filled]
+    except CellFault:
+        return texts, None
+    units = {each.unit for each in read}
+    if len(units) > 1 or any(each.counted for each in read):
+        return texts, None
+    if not is_sure:
+        decimal = _asked_mark(column, example, settings, readings)
+    values = [None if is_empty(cell) else quantity(cell, decimal).value for cell in cells]
+    return values, units.pop()
+
+
+def _asked_mark(column: str, example: str, settings: Settings, readings: Readings) -> Decimal:
+    """Return the decimal mark of a column whose numbers may be read in two ways."""
+    marks: tuple[Decimal, ...] = (".", ",")
+    choices = tuple(
+        Choice(mark, f"{example} is {quantity(example, mark).value:g}") for mark in marks
+    )
+    question = ReadingQuestion(f"Decimal mark of {column}?", "--set=decimal", choices)
+    return "," if readings.choose(question, settings.get("decimal")) == "," else "."

@@ -1,0 +1,285 @@
+"""Treatments of a field trial: means of their plots, and differences from a control with 95 % intervals.
+
+In: the rows of measured zones and the design (columns of treatment and block, name of the control). Out: a row for each
+value, raster and treatment. Each treatment is compared with the control alone; this is no analysis of variance, and
+nothing is corrected for the number of comparisons.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from agrotools.core import ToolError
+from agrotools.core.readings import Choice, ReadingQuestion, Readings
+from agrotools.core.texts import count_text
+from agrotools_tools.zones.names import is_group, texts_of
+from agrotools_tools.zones.plan import Plan, Settings
+
+Row = dict[str, str | float | None]
+NOT_WHOLE = frozenset("outside partly_outside no_outline no_data mostly_no_data".split())
+"""Flags of zones that are measured in part or not at all; such a plot is in no mean and in no chart."""
+_NONE = "none"
+"""Answer to ``--set treatment`` and ``--set block``: there is no such column."""
+_LEVEL = 0.975
+"""Probability of the t quantile of a 95 % interval, of two sides."""
+_LEAST_PLOTS = 2
+"""Plots of a treatment, or blocks, from which a spread is known."""
+
+
+class Design(NamedTuple):
+    """Design of a trial. ``treatments``: of each zone, None where it has none; ``levels``: the control, then the
+    others in their order. ``blocks``: of each zone; None without a column of blocks. ``numbers``: values of
+    the zones in other columns of numbers, such as the yield."""
+
+    treatment: str
+    treatments: Sequence[str | None]
+    levels: tuple[str, ...]
+    block: str | None
+    blocks: Sequence[str | None] | None
+    numbers: Mapping[str, Sequence[Any]]
+
+
+class _Difference(NamedTuple):
+    """Difference of a treatment from the control; ``blocks``: number of blocks that have both, None by Welch."""
+
+    mean: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    blocks: int | None = None
+
+
+def design_of(plan: Plan, settings: Settings, readings: Readings) -> Design | None:
+    """Return the design of a trial; None if no column can be the treatment, or the user says that there is none.
+
+    Args:
+        settings: answers by name: ``treatment``, ``block`` and ``control``.
+
+    Raises:
+        UsageError: a setting is none of the choices.
+        ToolError: ``invalid_argument``: no zone has a treatment, or the control.
+    """
+    fields = plan.zones.fields
+    block = _column("block", plan, _groups(plan), settings, readings)
+    others = [name for name in plan.columns if name != block and not is_group(name)]
+    able = [name for name in others if _may_be_treatment(fields[name])]
+    treatment = _column("treatment", plan, able, settings, readings)
+    if treatment is None:
+        if "treatment" not in settings:
+            readings.take(
+                f"{plan.file}: no column that repeats, so no treatments (--set treatment=COLUMN)"
+            )
+        return None
+    treatments = _levels(fields[treatment])
+    levels = _in_order(fields[treatment])
+    if not levels:
+        why = f"--set treatment={treatment}: no zone has a value"
+        raise ToolError("invalid_argument", why, argument="table", hint="name another column")
+    control = settings.get("control", levels[0])
+    if control not in levels:
+        why = f"--set control={control}: {treatment} has no such value"
+        raise ToolError("invalid_argument", why, argument="table", hint=", ".join(levels))
+    levels.remove(control)
+    others = [name for name in plan.columns if name not in (treatment, block)]
+    numbers = {name: fields[name] for name in others if _is_measured(fields[name])}
+    readings.take(
+        f"treatments from column {treatment}, compared with {control} (--set control=NAME)"
+    )
+    by_block = f"blocks from column {block}" if block else "no blocks (--set block=COLUMN)"
+    readings.take(by_block)
+    blocks = texts_of(fields[block]) if block else None
+    return Design(treatment, treatments, (control, *levels), block, blocks, numbers)
+
+
+def _column(
+    name: str, plan: Plan, able: Sequence[str], settings: Settings, readings: Readings
+) -> str | None:
+    """Return the column that is the treatment or the block; None if there is none. Several are a question."""
+    given = settings.get(name)
+    if not able and given is None:
+        return None
+    # Any column may be given, also one that would not have been proposed.
+    every = [*dict.fromkeys((*able, *plan.columns, *plan.zones.fields))]
+    named = every if given is not None else able
+    choices = [Choice(column, _some(plan.zones.fields[column])) for column in named]
+    if given is not None or len(able) > 1:
+        choices.append(Choice(_NONE, f"there is no {name}"))
+    question = ReadingQuestion(
+        f"Which column of {plan.file} is the {name}?", f"--set={name}", tuple(choices)
+    )
+    chosen = readings.choose(question, given)
+    return None if chosen == _NONE else chosen
+
+
+def _some(values: Sequence[Any]) -> str:
+    levels = _in_order(values)
+    return ", ".join(levels[:3]) + (", ..." if len(levels) > 3 else "")
+
+
+def _levels(values: Sequence[Any]) -> list[str | None]:
+    """Return values as names of treatments."""
+    return [None if value is None else _level(value) for value in values]
+
+
+def _level(value: Any) -> str:
+    """Return the name of a treatment; of numbers, as they are written: 60 and 62.5."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _in_order(values: Sequence[Any]) -> list[str]:
+    """Return the different treatments, numbers in their order, then names in that of their letters."""
+    different = {value for value in values if value is not None}
+    ordered = sorted(different, key=lambda value: (isinstance(value, str), value))
+    return [*dict.fromkeys(map(_level, ordered))]
+
+
+def _groups(plan: Plan) -> list[str]:
+    """Return the fields whose name is usual for blocks, and whose values several plots share."""
+    return [
+        name for name, values in plan.zones.fields.items() if is_group(name) and _repeats(values)
+    ]
+
+
+def _repeats(values: Sequence[Any]) -> bool:
+    """Return True for two values or more, each of two plots on average."""
+    filled = [level for level in _levels(values) if level is not None]
+    return 2 <= len(set(filled)) <= len(filled) / _LEAST_PLOTS
+
+
+def _may_be_treatment(values: Sequence[Any]) -> bool:
+    """Return True for names that repeat, and for numbers each of which repeats: yields that are equal are few."""
+    filled = [level for level in _levels(values) if level is not None]
+    are_numbers = all(value is None or isinstance(value, float) for value in values)
+    is_each_repeated = all(filled.count(level) >= _LEAST_PLOTS for level in set(filled))
+    return _repeats(values) and (is_each_repeated or not are_numbers)
+
+
+def _is_measured(values: Sequence[Any]) -> bool:
+    """Return True for numbers that are not all the same."""
+    filled = {value for value in values if value is not None}
+    return len(filled) > 1 and all(isinstance(value, float) for value in filled)
+
+
+def is_whole(row: Mapping[str, Any]) -> bool:
+    """Return True if a zone lies in its raster, with data."""
+    return NOT_WHOLE.isdisjoint(str(row["flags"]).split())
+
+
+def compare_treatments(
+    rows: Sequence[Row], design: Design, measured: Sequence[str]
+) -> tuple[list[Row], list[str]]:
+    """Return a row for each value, raster and treatment, and notes on plots and blocks that were left out.
+
+    Args:
+        rows: of all rasters and zones; the zones of a raster are in the order of the design.
+        measured: columns that were measured in rasters.
+    """
+    count = len(design.treatments)
+    found: list[Row] = []
+    notes: list[str] = []
+    for start in range(0, len(rows), count):
+        of_raster = rows[start : start + count]
+        whole = [row if is_whole(row) else None for row in of_raster]
+        label, date = of_raster[0]["raster"], of_raster[0]["date"]
+        left = sum(row is None for row in whole)
+        if left:
+            notes.append(
+                f"{label}: {left} of {count} plots are not whole in it and not in the means of treatments"
+            )
+        for column in measured:
+            values = [None if row is None else row[column] for row in whole]
+            found += _compared(column, values, design, {"raster": label, "date": date})
+    for column, values in design.numbers.items():
+        found += _compared(column, values, design, {"raster": None, "date": None})
+    if design.blocks is not None:
+        all_blocks = len(set(design.blocks) - {None})
+        fewer = sum(row["control"] is not None and row["blocks"] != all_blocks for row in found)
+        if fewer:
+            notes.append(
+                f"{count_text(fewer, 'difference')} of treatments from fewer than {all_blocks} blocks: a block without "
+                "the treatment or the control is left out (column blocks of treatments.csv)"
+            )
+    return found, notes
+
+
+def _compared(column: str, values: Sequence[Any], design: Design, place: Row) -> list[Row]:
+    """Return a row for each treatment; none without a value."""
+    known = np.array([np.nan if value is None else float(value) for value in values])
+    if not np.isfinite(known).any():
+        return []
+    control, *others = design.levels
+    plots = {level: _plots_of(level, known, design) for level in design.levels}
+    rows: list[Row] = []
+    for level in (control, *others):
+        of_level = known[plots[level]]
+        difference = _Difference()
+        if level != control:
+            difference = _difference(plots[level], plots[control], known, design.blocks)
+        rows.append(
+            {
+                "value": column,
+                **place,
+                "treatment": level,
+                "n": of_level.size,
+                "mean": float(of_level.mean()) if of_level.size else None,
+                "sd": float(of_level.std(ddof=1)) if of_level.size >= _LEAST_PLOTS else None,
+                "control": None if level == control else control,
+                "difference": difference.mean,
+                "lower_95": difference.lower,
+                "upper_95": difference.upper,
+                "blocks": difference.blocks,
+            }
+        )
+    return rows
+
+
+def _plots_of(level: str, known: NDArray[np.float64], design: Design) -> NDArray[np.intp]:
+    """Return the places of the plots of a treatment that have a value."""
+    is_level = np.array([each == level for each in design.treatments])
+    return np.flatnonzero(is_level & np.isfinite(known))
+
+
+def _difference(
+    plots: NDArray[np.intp],
+    of_control: NDArray[np.intp],
+    known: NDArray[np.float64],
+    blocks: Sequence[str | None] | None,
+) -> _Difference:
+    """Return the difference within blocks if there are any, else that of Welch (1947)."""
+    if blocks is None:
+        return _welch(known[plots], known[of_control])
+    differences: list[float] = []
+    for block in sorted({each for each in blocks if each is not None}):
+        ours = [known[place] for place in plots if blocks[place] == block]
+        theirs = [known[place] for place in of_control if blocks[place] == block]
+        if ours and theirs:
+            differences.append(float(np.mean(ours) - np.mean(theirs)))
+    number = len(differences)
+    if not number:
+        return _Difference(blocks=0)
+    error = float(np.std(differences, ddof=1)) / number**0.5 if number >= _LEAST_PLOTS else 0.0
+    return _with_interval(float(np.mean(differences)), error, number - 1)._replace(blocks=number)
+
+
+def _welch(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> _Difference:
+    if not (ours.size and theirs.size):
+        return _Difference()
+    mean = float(ours.mean() - theirs.mean())
+    if min(ours.size, theirs.size) < _LEAST_PLOTS:
+        return _Difference(mean)
+    parts = np.array([ours.var(ddof=1) / ours.size, theirs.var(ddof=1) / theirs.size])
+    total = float(parts.sum())
+    if not total:
+        return _Difference(mean)
+    degrees = total**2 / float((parts**2 / (np.array([ours.size, theirs.size]) - 1)).sum())
+    return _with_interval(mean, total**0.5, degrees)
+
+
+def _with_interval(mean: float, error: float, degrees: float) -> _Difference:
+    """Return a difference with its t interval; without one where no spread is known."""
+    if not error:
+        return _Difference(mean)
+    reach = float(special.stdtrit(degrees, _LEVEL)) * error
+    return _Difference(mean, mean - reach, mean + reach)

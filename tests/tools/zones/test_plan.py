@@ -1,0 +1,196 @@
+"""Plans of a trial, joined to zones, and the treatments of their plots."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from agrotools.core import ToolError, UndecidedError, UsageError
+from agrotools.core.readings import Readings
+from agrotools_tools.zones.plan import Plan, join_plan
+from agrotools_tools.zones.shapes import Zones
+from agrotools_tools.zones.treatments import compare_treatments, design_of
+
+shapely = pytest.importorskip("shapely", reason="needs the extra zones")
+
+
+def zones(**fields: Sequence[Any]) -> Zones:
+    count = len(next(iter(fields.values())))
+    names = [f"feature {place + 1}" for place in range(count)]
+    polygons = np.array([shapely.box(0, 0, 1, 1)] * count)
+    return Zones(names, polygons, None, fields)
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def joined(path: Path, of: Zones, readings: Readings | None = None, **answers: str) -> Plan:
+    readings = readings or Readings()
+    plan = join_plan(path, of, answers, readings)
+    readings.settle()
+    return plan
+
+
+def test_columns_that_name_a_plot_together_join_and_the_rest_is_said(tmp_path: Path) -> None:
+    text = "Reihe;Spalte;Sorte;Ertrag\n1;1;A;7,5\n1;2;B;8\n2;1;B;8,25\n9;9;A;1\n"
+    plots = zones(Spalte=[2, 1, 1, 2], Reihe=["01", "01", "02", "02"])
+    readings = Readings()
+    plan = joined(table(tmp_path / "plan.csv", text), plots, readings)
+    assert plan.zones.fields["Sorte"] == ["B", "A", "B", None]
+    assert plan.zones.fields["Ertrag"] == [8, 7.5, 8.25, None]
+    assert any("3 of 4 rows joined by Reihe and Spalte" in line for line in readings.taken)
+    (note,) = plan.notes
+    assert "row 5" in note
+    assert "feature 4" in note
+
+
+def test_columns_that_would_join_other_rows_are_a_question(tmp_path: Path) -> None:
+    text = "Reihe,Spalte,Sorte\n1,1,A\n1,2,B\n2,1,C\n2,2,D\n"
+    path = table(tmp_path / "plan.csv", text)
+    plots = zones(row=[1, 1, 2, 2], column=[1, 2, 1, 2])
+    with pytest.raises(UndecidedError) as caught:
+        joined(path, plots)
+    assert caught.value.answers == ("--set=plot=Reihe=row,Spalte=column",)
+    turned = joined(path, plots, plot="Reihe=column,Spalte=row")
+    assert turned.zones.fields["Sorte"] == ["A", "C", "B", "D"]
+
+
+def test_a_treatment_may_be_called_none_and_a_missing_number_is_none(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "plan.csv", "Plot,Sprayed,Ertrag\n1,none,NA\n2,oil,7.5\n-,oil,1\n-,,2\n"
+    )
+    fields = joined(path, zones(plot=[1, 2])).zones.fields
+    assert fields["Sprayed"] == ["none", "oil"]
+    assert fields["Ertrag"] == [None, 7.5]
+
+
+def test_a_running_number_does_not_join_in_silence_beside_rows_and_columns(tmp_path: Path) -> None:
+    text = "Nr,Reihe,Spalte\n1,2,1\n2,2,2\n3,2,3\n4,1,1\n5,1,2\n6,1,3\n"
+    plots = zones(fid=[1, 2, 3, 4, 5, 6], row=[1, 1, 1, 2, 2, 2], column=[1, 2, 3, 1, 2, 3])
+    with pytest.raises(UndecidedError):
+        joined(table(tmp_path / "plan.csv", text), plots)
+
+
+def test_a_column_joins_by_the_names_of_zones_and_plots_of_a_site_by_three_columns(
+    tmp_path: Path,
+) -> None:
+    by_name = zones(other=[None, None])
+    path = table(tmp_path / "a.csv", "Plot,Treatment\nFeature 2,x\nFeature 1,y\n")
+    assert joined(path, by_name).zones.fields["Treatment"] == ["y", "x"]
+    plots = zones(site=["S", "S", "T", "T"], rep=[1, 2, 1, 1], plot=[1, 1, 1, 2])
+    text = "Site,Rep,Plot,Treatment\nT,1,2,d\nT,1,1,c\nS,2,1,b\nS,1,1,a\n"
+    assert joined(table(tmp_path / "b.csv", text), plots).zones.fields["Treatment"] == [*"abcd"]
+
+
+def test_a_table_that_names_no_plot_and_answers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path = table(tmp_path / "plan.csv", "Plot,Sorte\n1,A\n1,B\n")
+    plots = zones(plot=[1, 2])
+    for answers in ({}, {"plot": "Plot"}, {"plot": "Sorte=plot"}, {"plot": "nothing"}):
+        with pytest.raises(ToolError) as caught:
+            joined(path, plots, **answers)
+        assert caught.value.argument == "table"
+        assert "Sorte" in (caught.value.hint or "")
+
+
+def test_a_workbook_is_read_from_the_sheet_that_joins(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra build")
+    book = openpyxl.Workbook()
+    book.active.title = "Notes"
+    book.active.append(["sown on 3 April"])
+    plan = book.create_sheet("Plan")
+    for row in (["Plot", "Yield"], [2, 7.25], [1, 6.5]):
+        plan.append(row)
+    book.save(tmp_path / "plan.xlsx")
+    readings = Readings()
+    found = joined(tmp_path / "plan.xlsx", zones(plot=[1, 2]), readings)
+    assert found.zones.fields["Yield"] == [6.5, 7.25]
+    assert any("Notes" in line for line in readings.left)
+
+
+BLOCKED = "Plot,Sorte,Block,Ertrag\n" + "".join(
+    f"{place + 1},{'ABC'[place % 3]},{place // 3 + 1},{5 + place % 3 + 0.3 * (place // 3)}\n"
+    for place in range(12)
+)
+
+
+def trial(path: Path, text: str, values: Sequence[float | None], **answers: str) -> Any:
+    """Return the rows of treatments by value and treatment, and the notes."""
+    readings = Readings()
+    plan = joined(table(path, text), zones(plot=[*range(1, len(values) + 1)]), readings, **answers)
+    design = design_of(plan, answers, readings)
+    readings.settle()
+    assert design is not None
+    rows: list[dict[str, Any]] = [
+        {"raster": "a.tif", "date": "", "flags": "" if value is not None else "no_data", "h": value}
+        for value in values
+    ]
+    found, notes = compare_treatments(rows, design, ["h"])
+    return {(row["value"], row["treatment"]): row for row in found}, notes
+
+
+def test_differences_are_paired_within_blocks(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    values = [*draw.normal(size=12)]
+    rows, notes = trial(tmp_path / "plan.csv", BLOCKED, values)
+    ours, control = np.array(values[1::3]), np.array(values[0::3])
+    expected = stats.ttest_rel(ours, control).confidence_interval(0.95)
+    row = rows["h", "B"]
+    assert (row["n"], row["blocks"], row["control"]) == (4, 4, "A")
+    assert (row["mean"], row["sd"]) == pytest.approx((ours.mean(), ours.std(ddof=1)))
+    assert (row["lower_95"], row["upper_95"]) == pytest.approx((expected.low, expected.high))
+    assert rows["Ertrag", "C"]["difference"] == pytest.approx(2)
+    assert not notes
+
+
+def test_a_block_without_a_treatment_drops_out_of_its_pair_and_it_is_said(tmp_path: Path) -> None:
+    values: list[float | None] = [*np.random.default_rng(0).normal(size=12)]
+    values[4] = None
+    rows, notes = trial(tmp_path / "plan.csv", BLOCKED, values)
+    assert (rows["h", "B"]["n"], rows["h", "B"]["blocks"], rows["h", "C"]["blocks"]) == (3, 3, 4)
+    pairs = [values[place + 1] - values[place] for place in (0, 6, 9)]  # pyright: ignore[reportOptionalOperand]
+    assert rows["h", "B"]["difference"] == pytest.approx(np.mean(pairs))
+    assert any("1 of 12 plots" in note for note in notes)
+    assert any("fewer than 4 blocks" in note for note in notes)
+
+
+def test_without_blocks_the_interval_is_that_of_welch(tmp_path: Path) -> None:
+    values = [*np.random.default_rng(1).normal(size=12)]
+    rows, _ = trial(tmp_path / "plan.csv", BLOCKED, values, block="none", control="C")
+    ours, control = np.array(values[0::3]), np.array(values[2::3])
+    expected = stats.ttest_ind(ours, control, equal_var=False).confidence_interval(0.95)
+    row = rows["h", "A"]
+    assert (row["control"], row["blocks"]) == ("C", None)
+    assert (row["lower_95"], row["upper_95"]) == pytest.approx((expected.low, expected.high))
+
+
+def test_one_plot_of_a_treatment_has_no_spread_and_no_interval(tmp_path: Path) -> None:
+    text = "Plot,Sorte\n1,A\n2,A\n3,B\n4,B\n5,C\n"
+    rows, _ = trial(tmp_path / "plan.csv", text, [1.0, 2.0, 3.0, 5.0, 4.0], treatment="Sorte")
+    row = rows["h", "C"]
+    assert (row["n"], row["sd"], row["lower_95"]) == (1, None, None)
+    assert row["difference"] == pytest.approx(2.5)
+
+
+def test_several_columns_that_may_be_the_treatment_are_a_question(tmp_path: Path) -> None:
+    lines = [f"{n + 1},{'AB'[n % 2]},{60 * (n // 2 % 2)},{n}.5" for n in range(8)]
+    text = "\n".join(["Plot,Sorte,N,Ertrag", *lines])
+    with pytest.raises(UndecidedError) as caught:
+        trial(tmp_path / "plan.csv", text, [1.0] * 8)
+    assert caught.value.answers == ("--set=treatment=Sorte",)
+    rows, _ = trial(tmp_path / "plan.csv", text, [1.0] * 8, treatment="N")
+    assert {treatment for _, treatment in rows} == {"0", "60"}
+    with pytest.raises(UsageError, match="nothing"):
+        trial(tmp_path / "plan.csv", text, [1.0] * 8, treatment="nothing")
+    with pytest.raises(ToolError, match="no such value"):
+        trial(tmp_path / "plan.csv", text, [1.0] * 8, treatment="N", control="90")
+
+
+def test_equal_plots_have_no_interval_of_no_width(tmp_path: Path) -> None:
+    rows, _ = trial(tmp_path / "plan.csv", BLOCKED, [1.0] * 12)
+    assert rows["h", "B"]["difference"] == 0
+    assert rows["h", "B"]["lower_95"] is None
