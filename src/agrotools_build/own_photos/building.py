@@ -792,11 +792,11 @@ def _categories(
 ) -> Callable[[Value], str]:
     """Return a function that gives the category of a value: for a name, the thing that it stands for."""
     names = ColumnNames.of(column, map(str, values) if measure.kind == "name" else ())
-    id_of = {text: names.ids_of(text)[0] for text in names.labels.entries}
+    key_of = {text: names.key_of(text) for text in names.labels.entries}
 
     def category_of(value: Value) -> str:
         text = str(value)
-        return id_of.get(text, text)
+        return key_of.get(text, text)
 
     return category_of
 

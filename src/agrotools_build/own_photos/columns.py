@@ -508,6 +508,7 @@ def _read_names(header: str, texts: Sequence[str], seen: DetectedTable) -> Colum
         doubt = "no pack on this machine has all these labels"
         reason += f"; {doubt}"
     on = f"; names of {column.crop}" if column.crop else ""
+    note = f"{_KINDS['name']}, {len(names.spelt)} different"
     return ColumnReading(column, f"{note}: {names_text(texts, names)}{reason}{on}", doubt)
 
 
@@ -609,12 +610,16 @@ def can_be_returned(name: str, names: ColumnNames) -> bool:
 
 
 def names_text(texts: Sequence[str], names: ColumnNames) -> str:
-    """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
-    counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
-    some = [
-        f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})"
-        for name, n in counts
-    ]
+    """Return the things that a column names with their counts, a mark on those that the knowledge base does not have,
+    and their other spellings."""
+    counted = Counter(map(names.label_of, texts))
+    counts = sorted(counted.items(), key=lambda item: (names.is_known(item[0]), -item[1]))
+    some: list[str] = []
+    for name, n in counts:
+        unknown = "" if names.is_known(name) else ", unknown to the knowledge base"
+        others = [each for each in names.spellings_of(name) if each != name]
+        also = f"; also written {', '.join(others)}" if others else ""
+        some.append(f"{name} ({n}{unknown}{also})")
     more = [f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else []
     return ", ".join([*some[:_MOST_LISTED], *more])
 

@@ -21,6 +21,7 @@ from agrotools.knowledge.countables import countables
 from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import english_names
 from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop, healthy_label, kb_names
+from agrotools.knowledge.words import folded
 from agrotools.text.cells import Value
 from agrotools.text.normalise import CJK
 from agrotools_build.own_photos.plan import Column, Measure, Plan, measures
@@ -53,8 +54,22 @@ class ColumnNames:
 
     @cached_property
     def spelt(self) -> dict[str, str]:
-        """One spelling of each name by its first identifier, so that two spellings are a single choice."""
-        return {self.ids_of(name)[0]: name for name in sorted(self.labels.entries, reverse=True)}
+        """One spelling of each thing by its key, so that two spellings are a single choice."""
+        return {self.key_of(name): name for name in sorted(self.labels.entries, reverse=True)}
+
+    def label_of(self, name: str) -> str:
+        """Return the spelling that stands for all names of a thing, in questions and in tables by label."""
+        return self.spelt[self.key_of(name)]
+
+    def spellings_of(self, name: str) -> list[str]:
+        """Return all names of the column that mean the same thing as ``name``."""
+        key = self.key_of(name)
+        return [each for each in self.labels.entries if self.key_of(each) == key]
+
+    def key_of(self, name: str) -> str:
+        """Return a key that is equal for all names of a thing, known or not: ``Red rot`` and ``red_rot`` are one."""
+        best = self._best_id(name)
+        return (folded(name) or name) if best == name else best
 
     def entry_of(self, name: str) -> KnowledgeEntry | None:
         """Return the entry of a name, or None if there is none of that kind on the crop."""
@@ -69,19 +84,24 @@ class ColumnNames:
         return is_meant or self.entry_of(name) is not None
 
     def ids_of(self, name: str) -> tuple[str, ...]:
-        """Return what the tool may call a thing: its entry, or its name in the table, the label of a pack."""
+        """Return what the tool may call a thing: its entry, or its names in the table, the label of a pack."""
+        best = self._best_id(name)
         if self.is_healthy(name):
             crop, key_of = healthy_crop(name) or self.labels.crop, kb_names().key_of_crop
             of_net = [on for on in crops_of_the_net() if not crop or key_of(on) == key_of(crop)]
             plain = ["healthy"] if self.labels.crop or not crop else []
-            return tuple(
-                dict.fromkeys(
-                    (str(healthy_label(name, crop)), *(f"{on}_healthy" for on in of_net), *plain)
-                )
-            )
+            return tuple(dict.fromkeys((best, *(f"{on}_healthy" for on in of_net), *plain)))
+        return tuple(dict.fromkeys((best, name, *self.spellings_of(name))))
+
+    def _best_id(self, name: str) -> str:
+        """Return the first thing that the tool may call a thing: its entry, a healthy plant, or the name itself."""
+        if self.is_healthy(name):
+            crop = healthy_crop(name) or self.labels.crop
+            return str(healthy_label(name, crop))
+        if self._is_no_weed(name):
+            return "negative"
         entry = self.entry_of(name)
-        best = entry.id if entry else "negative" if self._is_no_weed(name) else name
-        return tuple(dict.fromkeys((best, name)))
+        return entry.id if entry else name
 
     def _is_no_weed(self, name: str) -> bool:
         return self.column.ask == "weed" and is_negative(name)
@@ -115,8 +135,7 @@ class ColumnNames:
 
     def other_names(self, name: str) -> tuple[str, ...]:
         """Return all names of what ``name`` means: each spelling of the table, and those of the knowledge base."""
-        meant = self.ids_of(name)[0]
-        spellings = [each for each in self.labels.entries if self.ids_of(each)[0] == meant]
+        spellings = self.spellings_of(name)
         written = [each for each, known in self.column.names.items() if known in spellings]
         entry = self.entry_of(name)
         known = entry.names.all() if entry else ()
@@ -328,7 +347,7 @@ def subjects_of(
     )
     if measure.kind == "name":
         pictured = [
-            each._replace(value=names.spelt[names.ids_of(str(each.value))[0]]) for each in pictured
+            each._replace(value=names.label_of(str(each.value))) for each in pictured
         ]
     by_hash = {str(each.file.sha256): each for each in pictured}
     clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]

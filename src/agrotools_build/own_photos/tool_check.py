@@ -107,10 +107,11 @@ def asked_labels(
     asked: list[ToolLabels] = []
     for column in columns:
         measure = measures()[column.ask]
-        counted = Counter(str(each.value) for each in part_of[column.column])
-        if measure.kind != "name" or not counted:
+        written = [str(each.value) for each in part_of[column.column]]
+        if measure.kind != "name" or not written:
             continue
-        names = ColumnNames.of(column, counted)
+        names = ColumnNames.of(column, written)
+        counted = Counter(map(names.label_of, written))
         labels = [
             AskedLabel(label=label, names=names.ids_of(label), n=n)
             for label, n in sorted(counted.items())
@@ -206,7 +207,10 @@ def _name_check(
     others: list[str] = []
     silent: list[str] = []
     for each, result in zip(shown, results, strict=True):
-        label = str(each.value) if is_name else "yes" if each.value else "no"
+        if is_name:
+            label = names.label_of(str(each.value))
+        else:
+            label = "yes" if each.value else "no"
         if result is None:
             not_named[label] += 1
             silent.append(each.name)
