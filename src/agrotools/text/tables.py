@@ -233,7 +233,7 @@ def open_table(
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
     if encoding is None and _is_binary(path):
         raise NoFileError(
-            f"{path.name} is no table of text or workbook, and is not read",
+            f"{path.name} cannot be read: it is neither a table of text nor a workbook",
             hint="save the table as .xlsx or .csv in the program that wrote it",
         )
     return _open_csv(path, encoding, delimiter, _Sought(header, is_data))

@@ -54,6 +54,7 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
+from agrotools_build.own_photos.form_groups import without_groups
 from agrotools_build.own_photos.missing import (
     is_note,
     refuse_if_most_are_missing,
@@ -147,6 +148,8 @@ def match_rows(
     skipped = SkippedRows()
     settings = _Settings.of(plan, given)
     table = _table_of(answers, settings, pictures, together, skipped, readings)
+    of_plan = [each.column for each in plan.columns] if plan else []
+    table = without_groups(table, {settings.images_column, *of_plan}, readings)
     require_header(table)
     _skip_formulas(answers, table, together, skipped, readings)
     wanted = table.columns[0] if together else settings.images_column
