@@ -129,6 +129,7 @@ def _print_built(built: "BuiltBenchmark") -> None:
         typer.echo(f"{built.header.name} {warning}; the lines below say why")
     said = {
         "observers": built.agreements,
+        "copies": [built.copies] * bool(built.copies),
         "used": [f"{column}, {count} photos" for column, count in built.used.items()],
         "dropped": built.skipped.lines(),
         "removed": [f"{cleaned} (in the copies)"] * bool(built.n_cleaned),

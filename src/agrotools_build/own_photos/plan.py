@@ -214,6 +214,8 @@ class Plan(FrozenModel):
     samples: Annotated[int | None, Field(ge=1, le=20_000)] = None
     pairs: bool = False
     """True: some questions compare photos, which then are one cluster."""
+    copies: Literal["one-cluster", "apart"] = "one-cluster"
+    """How photos count that are augmented copies of one photo, or nearly the same."""
     note: _PLAIN = ""
     """Context that the asker knows of every photo, e.g. "Coffee leaf on white paper"."""
     encoding: str | None = None

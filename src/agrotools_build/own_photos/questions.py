@@ -325,6 +325,18 @@ def grouped(
     return groups
 
 
+def joined_clusters(
+    clusters: Mapping[str, str], groups: Iterable[Sequence[str]]
+) -> dict[str, str]:
+    """Return the cluster of each picture of ``clusters``, by hash, where pictures of one group are in one cluster."""
+    joined = dict(clusters)
+    for group in groups:
+        first, *others = dict.fromkeys(joined[digest] for digest in group if digest in joined) or [""]
+        for digest, name in joined.items():
+            joined[digest] = first if name in others else name
+    return joined
+
+
 def compared_columns(plan: Plan) -> set[str]:
     """Return the columns with questions about several photos: all with ``pairs``, else those of yes and no.
 
@@ -338,9 +350,16 @@ def compared_columns(plan: Plan) -> set[str]:
 
 
 def subjects_of(
-    column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]]
+    column: Column,
+    place: int,
+    pictured: Sequence[Pictured],
+    groups: Sequence[Sequence[str]],
+    clusters: Mapping[str, str] | None = None,
 ) -> list[Subject]:
-    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
+    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names.
+
+    ``clusters``: name of the cluster, by hash, of pictures that share one with pictures of other groups.
+    """
     measure = measures()[column.ask]
     names = ColumnNames.of(
         column, (str(each.value) for each in pictured) if measure.kind == "name" else ()
@@ -350,7 +369,9 @@ def subjects_of(
             each._replace(value=names.label_of(str(each.value))) for each in pictured
         ]
     by_hash = {str(each.file.sha256): each for each in pictured}
-    clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
+    shown_together = [
+        [by_hash[digest] for digest in group if digest in by_hash] for group in groups
+    ]
 
     def subject(number: int, group: list[Pictured]) -> Subject:
         together = _together(group, names) if measure.kind == "name" else {}
@@ -364,10 +385,18 @@ def subjects_of(
             "column": column.column,
             "photos": {str(each.file.sha256): each.name for each in group},
         }
-        of, slices = f"own:{column.column}", group[0].slices
-        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=of, groups=slices)
+        named_clusters = [(clusters or {}).get(str(each.file.sha256), "") for each in group]
+        return Subject(
+            f"own-{place}-{number}",
+            len(group),
+            shown,
+            metadata,
+            of=f"own:{column.column}",
+            groups=group[0].slices,
+            cluster=next(filter(None, named_clusters), ""),
+        )
 
-    return [subject(number, group) for number, group in enumerate(clusters) if group]
+    return [subject(number, group) for number, group in enumerate(shown_together) if group]
 
 
 def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure) -> Thing:

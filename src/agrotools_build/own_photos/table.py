@@ -94,6 +94,8 @@ class DetectedTable:
     copies: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
     n_elsewhere: int = 0
+    sources: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    """Name of the photo that a picture is a copy of, where annotations give it."""
 
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
@@ -147,7 +149,8 @@ def match_rows(
     pictures = Images(images)
     skipped = SkippedRows()
     settings = _Settings.of(plan, given)
-    table = _table_of(answers, settings, pictures, together, skipped, readings)
+    sources: dict[Path, str] = {}
+    table = _table_of(answers, settings, pictures, together, skipped, readings, sources)
     of_plan = [each.column for each in plan.columns] if plan else []
     table = without_groups(table, {settings.images_column, *of_plan}, readings)
     require_header(table)
@@ -185,6 +188,7 @@ def match_rows(
         copies,
         beside,
         n_elsewhere=sum(named_picture(pictures, cell) is not None for cell in found.elsewhere),
+        sources=sources,
     )
 
 
@@ -219,8 +223,9 @@ def _table_of(
     together: Sequence[str],
     skipped: SkippedRows,
     readings: Readings,
+    sources: dict[Path, str],
 ) -> SheetTable:
-    """Return the table in a file, or one that is counted from annotations."""
+    """Return the table in a file, or one that is counted from annotations, which then fill ``sources``."""
     annotated = read_marks(answers, hint=FORMATS, readings=readings, given=settings.annotations)
     if annotated is None:
         return _opened(
@@ -234,6 +239,7 @@ def _table_of(
         readings,
         wanted=settings.images_column,
         sizes_as=settings.annotations.get(SIZES),
+        sources=sources,
     )
 
 
@@ -674,6 +680,7 @@ def _counts(
     readings: Readings,
     wanted: str | None,
     sizes_as: str | None,
+    sources: dict[Path, str],
 ) -> SheetTable:
     """Return a table with a row for each annotated picture, a column for each class, and one for each value.
 
@@ -687,6 +694,9 @@ def _counts(
     photos, chosen = find_photos(
         annotated, lambda name: _annotated_image(images, name, alike), readings, wanted
     )
+    for one, image in zip(annotated, photos, strict=True):
+        if image and one.original:
+            sources[image] = one.original
     sizes = {image: photo_sizes(image) for image in photos if image}
     changed = [
         (one, image, sizes[image])
