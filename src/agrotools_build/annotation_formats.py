@@ -577,7 +577,9 @@ def _outline_rows(rows: Sequence[Mapping[str, str]], image: str, label: str) -> 
         text = row[_GEOMETRY]
         found = _WELL_KNOWN_TEXT.fullmatch(text)
         if found is None and text.strip():
-            raise ValueError(f"the geometry {text[:40]!r} is no POLYGON or POINT of well-known text")
+            raise ValueError(
+                f"the geometry {text[:40]!r} is no POLYGON or POINT of well-known text"
+            )
         # A row without an outline says that nothing is in the picture.
         if found is not None and found["points"]:
             marks.append(Mark(row[label].strip(), _well_known_points(found["points"])))

@@ -63,6 +63,7 @@ from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.own_photos.tool_check import (
     Observed,
     asked_labels,
+    columns_without_recogniser,
     label_warnings,
     observe_photos,
     result_of,
@@ -209,15 +210,17 @@ def build_from_photos(
     out: Path,
     progress: Progress = no_progress,
     strangers: Images | None = None,
+    backends: Mapping[str, str] | None = None,
 ) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
     Rows with names that no tool result can match are left out. ``strangers``: pictures that show none of the names of
-    the table; one question about each has no answer.
+    the table; one question about each has no answer. ``backends``: by tool, where not the default.
 
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
+    backends = backends or {}
     n_photos = len({matched.image for matched in seen.matched})
     n_questions = plan.most_questions(n_photos)
     skipped, columns = seen.skipped, list[Column]()
@@ -245,7 +248,10 @@ def build_from_photos(
         copies = sets_of_copies(stored.digest_of, seen.sources, stored.features)
         are_together = plan.copies == "one-cluster"
         clusters = stored.clusters(copies) if are_together else {}
-        observed = observe_photos(columns, part_of, originals.files, progress)
+        labels = asked_labels(columns, part_of)
+        lacking = columns_without_recogniser(labels, backends)
+        recognised = [column for column in columns if column.column not in lacking]
+        observed = observe_photos(recognised, part_of, originals.files, progress, backends)
         compared = tuple(compare_with_tool(observed, columns, part_of))
         used = dict[str, int]()
         described = partial(
@@ -257,11 +263,19 @@ def build_from_photos(
             most=n_questions,
             skipped=skipped,
             used=used,
-            checks=tool_checks(observed, columns, part_of),
-            labels=asked_labels(columns, part_of),
+            checks=tool_checks(observed, recognised, part_of, backends),
+            labels=labels,
         )
         part = _part(
-            columns, part_of, clusters, plan, originals, skipped, n_questions, described
+            columns,
+            part_of,
+            clusters,
+            lacking,
+            plan,
+            originals,
+            skipped,
+            n_questions,
+            described,
         )
         paired = None
         if strangers is not None:
@@ -278,6 +292,7 @@ def build_from_photos(
                 description=plan.description,
                 progress=progress,
                 paired=paired,
+                backends=backends,
             )
         except BenchmarkError as error:
             left_out = [f"left out: {line}" for line in skipped.lines()[:_MOST_REASONS]]
@@ -286,7 +301,7 @@ def build_from_photos(
             raise BenchmarkError(why, hint=error.advice) from error
     warnings = [
         *_unknown_names(columns, part_of),
-        *label_warnings(stored_labels(header.metadata)),
+        *label_warnings(stored_labels(header.metadata), backends),
     ]
     agreements = tuple(said for _, said in agreed.values() if said)
     return BuiltBenchmark(
@@ -569,6 +584,7 @@ def _part(
     columns: Sequence[Column],
     part_of: Mapping[str, list[Pictured]],
     clusters: Mapping[str, str],
+    lacking: Mapping[str, str],
     plan: Plan,
     originals: Originals,
     skipped: SkippedRows,
@@ -591,7 +607,8 @@ def _part(
         kind = measures()[column.ask].kind
         place = places[kind] = places.get(kind, -1) + 1
         numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
-        subjects += subjects_of(column, number, pictured, groups, clusters)
+        without = lacking.get(column.column, "")
+        subjects += subjects_of(column, number, pictured, groups, clusters, without)
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:

@@ -27,7 +27,7 @@ from agrotools_build.own_photos.headers import (
     words_in,
     words_of,
 )
-from agrotools_build.own_photos.observers import alike_with
+from agrotools_build.own_photos.observers import alike_with, without_person
 from agrotools_build.own_photos.plan import (
     NOTHING,
     RATING,
@@ -302,6 +302,11 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
             " ".join(said.further), words_of("rating")
         )
         proposed = RATING if is_rating and measure.unit == "%" else NOTHING
+        stem = without_person(header)
+        of_stem = read_header(stem, "number")
+        if stem != header and not _doubt(stem, of_stem, measure, numbers):
+            doubt += ", which may be who looked"
+            proposed = measure.name
         open_column = Column(column=header, decimal=numbers.decimal)
         return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
     details = _number_details(measure, said, numbers)
@@ -501,7 +506,7 @@ def _read_names(header: str, texts: Sequence[str], seen: DetectedTable) -> Colum
     names = ColumnNames.of(column, texts)
     doubt = ""
     if measure.name == CLASS and not all(
-        can_be_returned(name, names) for name in names.labels.entries
+        can_be_returned(name, names, seen) for name in names.labels.entries
     ):
         # Names of a class need a pack that has them as labels. Without one, the owner has to say what they are.
         column = column.model_copy(update={"ask": UNDECIDED})
@@ -602,11 +607,18 @@ def crop_in(text: str) -> str | None:
     return next((crop for word in words.split() if (crop := english_crop(word))), None)
 
 
-def can_be_returned(name: str, names: ColumnNames) -> bool:
-    """Return True if the knowledge base has a name, or a pack has it as a label, and it is not in doubt ("rust?")."""
-    if name.endswith(("?", "？")):
+def is_in_doubt(name: str) -> bool:
+    """Return True for a name that the table itself doubts: ``rust?``."""
+    return name.endswith(("?", "？"))
+
+
+def can_be_returned(name: str, names: ColumnNames, seen: DetectedTable) -> bool:
+    """Return True if the knowledge base has a name, or a pack has it as a label, and it is not in doubt."""
+    if is_in_doubt(name):
         return False
-    return names.is_known(name) or any(name in info.classes for info in list_packs()[0])
+    if names.is_known(name) or name in seen.pack_labels:
+        return True
+    return any(name in info.classes for info in list_packs()[0])
 
 
 def names_text(texts: Sequence[str], names: ColumnNames) -> str:

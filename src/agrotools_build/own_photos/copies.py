@@ -1,4 +1,4 @@
-"""Photos that show one scene: augmented copies of one photo, and photos that are nearly the same. Each set is a cluster."""
+"""Photos of one scene, each set a cluster: augmented copies of one photo, and photos that are nearly the same."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

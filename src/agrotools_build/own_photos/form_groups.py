@@ -1,4 +1,4 @@
-"""Headers of tables from forms of KoboToolbox, which write the group of a question before it: ``Tree/Number of apples``."""
+"""Headers of tables of KoboToolbox, which write the group of a question before it: ``Tree/Number of apples``."""
 
 from collections import Counter
 from collections.abc import Collection

@@ -79,8 +79,12 @@ class ColumnNames:
         return healthy_crop(name) is not None and self.column.ask != "weed"
 
     def is_known(self, name: str) -> bool:
-        """Return True if a name means a healthy plant or no weed, or the knowledge base has it (on any crop)."""
-        is_meant = self.is_healthy(name) or self._is_no_weed(name) or name in self.labels.unclear
+        """Return True if a name means a healthy plant or no weed, or the knowledge base has it on the crop.
+
+        As long as the crop is not known, it may be on any crop.
+        """
+        may_be = self.labels.crop is None and name in self.labels.unclear
+        is_meant = self.is_healthy(name) or self._is_no_weed(name) or may_be
         return is_meant or self.entry_of(name) is not None
 
     def ids_of(self, name: str) -> tuple[str, ...]:
@@ -325,13 +329,13 @@ def grouped(
     return groups
 
 
-def joined_clusters(
-    clusters: Mapping[str, str], groups: Iterable[Sequence[str]]
-) -> dict[str, str]:
+def joined_clusters(clusters: Mapping[str, str], groups: Iterable[Sequence[str]]) -> dict[str, str]:
     """Return the cluster of each picture of ``clusters``, by hash, where pictures of one group are in one cluster."""
     joined = dict(clusters)
     for group in groups:
-        first, *others = dict.fromkeys(joined[digest] for digest in group if digest in joined) or [""]
+        first, *others = dict.fromkeys(joined[digest] for digest in group if digest in joined) or [
+            ""
+        ]
         for digest, name in joined.items():
             joined[digest] = first if name in others else name
     return joined
@@ -355,19 +359,19 @@ def subjects_of(
     pictured: Sequence[Pictured],
     groups: Sequence[Sequence[str]],
     clusters: Mapping[str, str] | None = None,
+    lacking: str = "",
 ) -> list[Subject]:
     """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names.
 
-    ``clusters``: name of the cluster, by hash, of pictures that share one with pictures of other groups.
+    ``clusters``: name of the cluster, by hash, of pictures that share one with pictures of other groups. ``lacking``:
+    why no back-end of this machine can answer the calls.
     """
     measure = measures()[column.ask]
     names = ColumnNames.of(
         column, (str(each.value) for each in pictured) if measure.kind == "name" else ()
     )
     if measure.kind == "name":
-        pictured = [
-            each._replace(value=names.label_of(str(each.value))) for each in pictured
-        ]
+        pictured = [each._replace(value=names.label_of(str(each.value))) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
     shown_together = [
         [by_hash[digest] for digest in group if digest in by_hash] for group in groups
@@ -379,7 +383,7 @@ def subjects_of(
         @cache
         def shown(index: int, position: int) -> Thing:
             thing = _thing(group[index], position, names, measure)
-            return replace(thing, words={**thing.words, **together})
+            return replace(thing, words={**thing.words, **together}, lacking=lacking)
 
         metadata = {
             "column": column.column,
@@ -501,7 +505,8 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     chinese = column.objects_zh or (
         known.objects_zh if known and known.objects == objects else objects
     )
-    nouns = {"objects": objects, "objects_zh": chinese}
+    behind, behind_zh = _ROWS_BEHIND.get(column.rows_behind or "", ("", ""))
+    nouns = {"objects": f"{objects}{behind}", "objects_zh": f"{chinese}{behind_zh}"}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
     # The plan's own words stand in both languages unless the plan has Chinese ones too.
@@ -520,6 +525,13 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
         "abs_tol": f"{absolute:g}",
         "rel_tol": f"{relative:g}",
     }
+
+
+_ROWS_BEHIND = {
+    "counted": (" (also those of rows behind)", "（包括后排的）"),
+    "not-counted": (" (without those of rows behind)", "（不包括后排的）"),
+}
+"""Words of a question for what the owner says of fruit in the rows behind."""
 
 
 def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
