@@ -22,6 +22,8 @@ def test_names_in_a_sentence():
     both = _check(otherwise=("a.jpg",), silent=("b.jpg", "c.jpg")).sentence()
     assert both.endswith("; another name: a.jpg; no name: b.jpg, c.jpg")
     assert _check().sentence().endswith("(80 to 100 %)")
+    of_pack = _check(backend="pack:mine").sentence()
+    assert of_pack.startswith("Disease: diagnose_pest_disease (pack:mine) names 24 of 25 photos")
 
 
 def test_checks_that_someone_changed_are_an_error_with_a_hint():
@@ -38,7 +40,13 @@ def test_many_photos_are_counted():
 
 def test_numbers_in_a_sentence():
     check = _check(
-        column="Severity", kind="number", abs_tol=2, rel_tol=0.2, unit="%", mean_difference=3.141
+        column="Severity",
+        tool="analyze_lesions",
+        kind="number",
+        abs_tol=2,
+        rel_tol=0.2,
+        unit="%",
+        mean_difference=3.141,
     )
     assert check.sentence() == (
         "Severity: analyze_lesions agrees with you on 24 of 25 photos (80 to 100 %), within 2 percentage points, "

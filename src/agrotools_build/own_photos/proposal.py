@@ -67,10 +67,10 @@ class OpenQuestion(NamedTuple):
     """Alternative key that would also do."""
     part: str | None = None
     """Name in the table that the question is about, if the key maps names."""
-    depends_on: str = ""
-    """Key of another question whose answer decides whether there is something to ask; empty for none."""
     suggested: str = ""
     """Proposed answer, or the :func:`placeholder` of one that only the owner knows; empty: the first choice."""
+    depends_on: str = ""
+    """Key of another question whose answer decides whether there is something to ask; empty for none."""
 
     @property
     def is_owners(self) -> bool:
@@ -174,7 +174,9 @@ def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestio
         of_crop = OpenQuestion(
             name, "crop", question, tuple(_crops_of(unclear)), suggested=suggested
         )
-        if likely or column.unknown_names:
+        are_on_other_crops = len({*unclear.values()}) > 1
+        may_be_unknown = are_on_other_crops or bool(unknown_names(seen, column))
+        if likely or column.unknown_names or not may_be_unknown:
             return [of_crop]
         question = f"What becomes of names in {name!r} that the knowledge base does not have for that crop?"
         of_names = OpenQuestion(

@@ -828,7 +828,7 @@ def test_answers_say_what_unknown_names_mean(tmp_path: Path):
     ("name", "ask", "crop", "nearest"),
     [
         ("ALS", "disease", "bean", "angular leaf spot of bean"),
-        ("bean rost", "disease", None, "bean rust"),
+        ("bean rost", "disease", None, "bean rust"),  # its own crop
         ("late blihgt", "disease", "tomato", "late blight of potato and tomato"),
         ("helthy", "disease", None, "healthy"),
         ("lantanna", "weed", None, "lantana"),
