@@ -11,6 +11,10 @@ from agrotools_build.quality import PictureFeatures, near_pairs
 _OF_ROBOFLOW = re.compile(r"(?P<photo>.+)_\w{3,4}\.rf\.\w+(?:\.\w+)?")
 """Name that Roboflow gives each copy of a photo that it exports: ``IMG_1_jpg.rf.HASH`` of ``IMG_1.jpg``."""
 
+_SAME_PHOTO = 0.95
+"""Least correlation of copies. Mirrored, resized, brighter and darker copies of photographs have 0.964 or more; of
+210 photographs of nine collections, none has more than 0.942 with another, as leaves on white paper have."""
+
 
 def sets_of_copies(
     photos: Iterable[Path],
@@ -38,8 +42,9 @@ def sets_of_copies(
         if source := sources.get(photo) or _source_in_name(photo):
             join(first_of.setdefault(source, photo), photo)
     seen = [photo for photo in ordered if photo in features]
-    for first, second, _ in near_pairs([features[photo] for photo in seen]):
-        join(seen[first], seen[second])
+    for first, second, correlation in near_pairs([features[photo] for photo in seen]):
+        if correlation >= _SAME_PHOTO:
+            join(seen[first], seen[second])
     distinct = {id(members): members for members in set_of.values()}
     return [sorted(members) for members in distinct.values() if len(members) > 1]
 

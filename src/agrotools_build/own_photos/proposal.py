@@ -191,7 +191,7 @@ def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestio
     unknown = unknown_names(seen, column)
     crop = column.crop or names.labels.crop
     # Two spellings are one question: the answer on one holds for the other.
-    spelt = {folded(text): text for text in reversed(unknown)}
+    spelt = {folded(text) or text: text for text in reversed(unknown)}
     near_of: dict[str, list[str]] = {}
     for text in reversed(spelt.values()):
         written = column.names.get(text, text)
