@@ -496,6 +496,8 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _PICTURE_COLUMNS = ("image_path", "filename", "file_name", "image", "image_name")
 _CLASS_COLUMNS = ("label", "class", "class_name", "category")
 """Columns of tables with a row for each box: DeepForest has image_path and label, TensorFlow filename and class."""
+_GEOMETRY = "geometry"
+"""Column of DeepForest with the outline of an object as well-known text: ``POLYGON ((10 10, 25 10, 25 25))``."""
 _VIA_COLUMNS = ("filename", "region_shape_attributes", "region_attributes")
 
 
@@ -511,11 +513,16 @@ def read_box_table(table: SheetTable, reader: Reader) -> Annotations:
         return Annotations("table of VIA", _via_table(_plain_rows(table, _VIA_COLUMNS), reader))
     image = next((column for column in _PICTURE_COLUMNS if column in columns), "")
     label = next((column for column in _CLASS_COLUMNS if column in columns), "")
-    if not image or not label or not columns >= {*_SIDES}:
+    if not image or not label:
         return Annotations()
-    sides = [side for side in ("width", "height") if side in columns]
-    rows = _plain_rows(table, (image, label, *_SIDES, *sides))
-    return Annotations("table of boxes", _box_rows(rows, image, label))
+    if columns >= {*_SIDES}:
+        sides = [side for side in ("width", "height") if side in columns]
+        rows = _plain_rows(table, (image, label, *_SIDES, *sides))
+        return Annotations("table of boxes", _box_rows(rows, image, label))
+    if _GEOMETRY in columns:
+        rows = _plain_rows(table, (image, label, _GEOMETRY))
+        return Annotations("table of outlines", _outline_rows(rows, image, label))
+    return Annotations()
 
 
 def _plain_rows(table: SheetTable, used: Iterable[str]) -> list[dict[str, str]]:
@@ -549,6 +556,40 @@ def _box_rows(rows: Sequence[Mapping[str, str]], image: str, label: str) -> list
             marks.clear()
     sizes = {row[image]: _size(row.get("width"), row.get("height")) for row in rows}
     return [Marked({image: name}, marks, size=sizes[name]) for name, marks in pictures.items()]
+
+
+_WELL_KNOWN_TEXT = re.compile(
+    r"\s*(?:MULTI)?(?:POLYGON|POINT|LINESTRING)\s*(?:Z|M|ZM)?\s*(?:\((?P<points>[-+\d.eE\s,()]+)\)|EMPTY)\s*",
+    re.IGNORECASE,
+)
+
+
+def _outline_rows(rows: Sequence[Mapping[str, str]], image: str, label: str) -> list[Marked]:
+    """Return the pictures of a table whose rows are objects with their outlines.
+
+    Raises:
+        ValueError: a geometry is no outline.
+    """
+    _check_by_people(rows)
+    pictures: dict[str, list[Mark]] = {}
+    for row in rows:
+        marks = pictures.setdefault(row[image], [])
+        text = row[_GEOMETRY]
+        found = _WELL_KNOWN_TEXT.fullmatch(text)
+        if found is None and text.strip():
+            raise ValueError(
+                f"the geometry {text[:40]!r} is no POLYGON or POINT of well-known text"
+            )
+        # A row without an outline says that nothing is in the picture.
+        if found is not None and found["points"]:
+            marks.append(Mark(row[label].strip(), _well_known_points(found["points"])))
+    return [Marked({image: name}, marks) for name, marks in pictures.items()]
+
+
+def _well_known_points(text: str) -> tuple[float, ...]:
+    """Return x and y of each point of well-known text; heights are left."""
+    points = [point.strip("() ").split() for point in text.split(",")]
+    return tuple(float(number) for point in points for number in point[:2])
 
 
 def read_yolo(folder: Path, reader: Reader) -> Iterator[Marked]:

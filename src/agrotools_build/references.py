@@ -181,6 +181,8 @@ class PlannedCall:
     truth: dict[str, JsonValue] | None = None
     group: int | None = None
     thought: str = ""
+    lacking: str = ""
+    """Why no back-end of this machine can answer the call, which is then not run; empty if it is run."""
 
 
 def steps_used(arguments: Arguments) -> set[int]:
@@ -226,9 +228,14 @@ async def record_reference(
                 break
             arguments = cast(Arguments, update_literals(dict(call.arguments), observed))
             plain = cast(Arguments, literal_value(dict(arguments)))
-            observation = (
-                await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)
-            ).observation
+            if call.lacking:
+                observation = Observation(
+                    error=ErrorInfo(kind=MISSING_BACKEND, message=call.lacking)
+                )
+            else:
+                observation = (
+                    await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)
+                ).observation
             follows = to_failure or any(True for _ in iter_refs(dict(call.arguments)))
             check_observed(index, call.tool, observation.error, follows=follows)
             if to_failure:

@@ -253,8 +253,8 @@ def test_an_answer_on_a_name_holds_for_its_other_spellings(photos):
     plan = with_answers(proposal.plan, words, seen)
     assert (plan.columns[0].crop, open_questions(plan, seen)) == ("coffee", [])
     note = note_with_names(proposal.notes["Disease"], plan.columns[0])
-    assert "sadiah (2, healthy)" in note
-    assert "bicho-xyz (2, leaf miner)" in note
+    assert "Sadiah (4, healthy; also written sadiah)" in note
+    assert "Bicho Xyz (4, leaf miner; also written bicho-xyz)" in note
 
 
 def test_numbers_that_are_nearly_all_zero_have_no_questions(photos):

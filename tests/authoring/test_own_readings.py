@@ -343,15 +343,10 @@ def test_unknown_names_are_asked_about_and_a_near_one_is_proposed(photos, tmp_pa
     assert [question.option for question in readings.questions] == [
         "--set=Diagnóstico.names.xyz", "--set=Diagnóstico.names.miner?"
     ]  # fmt: skip
-    assert [each.proposed for each in readings.questions] == ["nothing", "coffee leaf miner"]
-    assert plan.columns[0].names == {"xyz": "nothing", "miner?": "coffee leaf miner"}
-    assert readings.left == [
-        f"2 x {name}"
-        for name in (
-            "#N/A of column Diagnóstico (taken as empty)",
-            "'xyz' of column Diagnóstico",
-        )
-    ]
+    assert [each.proposed for each in readings.questions] == ["xyz", "coffee leaf miner"]
+    assert plan.columns[0].names == {"xyz": "xyz", "miner?": "coffee leaf miner"}
+    assert readings.left == ["2 x #N/A of column Diagnóstico (taken as empty)"]
+    assert "2 x 'xyz' of column Diagnóstico as it is (no tool can return it)" in readings.taken
     _, readings = _read(
         photos, table, "Diagnóstico.names.xyz=healthy", "Diagnóstico.names.miner?=leaf miner"
     )

@@ -17,11 +17,13 @@ def _check(**more) -> ToolCheck:
 
 def test_names_in_a_sentence():
     assert _check(silent=("IMG_2013.jpg",)).sentence() == (
-        "Disease: the tool names 24 of 25 photos as you do (80 to 100 %); no name: IMG_2013.jpg"
+        "Disease: diagnose_pest_disease names 24 of 25 photos as you do (80 to 100 %); no name: IMG_2013.jpg"
     )
     both = _check(otherwise=("a.jpg",), silent=("b.jpg", "c.jpg")).sentence()
     assert both.endswith("; another name: a.jpg; no name: b.jpg, c.jpg")
     assert _check().sentence().endswith("(80 to 100 %)")
+    of_pack = _check(backend="pack:mine").sentence()
+    assert of_pack.startswith("Disease: diagnose_pest_disease (pack:mine) names 24 of 25 photos")
 
 
 def test_checks_that_someone_changed_are_an_error_with_a_hint():
@@ -38,10 +40,16 @@ def test_many_photos_are_counted():
 
 def test_numbers_in_a_sentence():
     check = _check(
-        column="Severity", kind="number", abs_tol=2, rel_tol=0.2, unit="%", mean_difference=3.141
+        column="Severity",
+        tool="analyze_lesions",
+        kind="number",
+        abs_tol=2,
+        rel_tol=0.2,
+        unit="%",
+        mean_difference=3.141,
     )
     assert check.sentence() == (
-        "Severity: the tool agrees with you on 24 of 25 photos (80 to 100 %), within 2 percentage points, "
+        "Severity: analyze_lesions agrees with you on 24 of 25 photos (80 to 100 %), within 2 percentage points, "
         "or within 20 % of the value, whichever is more; it differs by 3.14 percentage points on average"
     )
 

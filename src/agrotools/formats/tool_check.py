@@ -32,6 +32,8 @@ class ToolCheck(FrozenModel):
 
     column: str
     tool: str
+    backend: str | None = None
+    """Back-end of the tool, if the build was told one."""
     kind: str
     n: int
     agreed: int
@@ -47,16 +49,17 @@ class ToolCheck(FrozenModel):
 
     def sentence(self) -> str:
         """Return the comparison in one sentence."""
+        tool = f"{self.tool} ({self.backend})" if self.backend else self.tool
         share = f"{self.agreed} of {self.n} photos"
         interval = f"({100 * self.lower:.0f} to {100 * self.upper:.0f} %)"
         if self.kind == "number":
             within = within_text(self.abs_tol, self.rel_tol, self.unit, of="the value")
-            text = f"{self.column}: the tool agrees with you on {share} {interval}, {within}"
+            text = f"{self.column}: {tool} agrees with you on {share} {interval}, {within}"
             if self.mean_difference is not None:
                 differs = difference_text(f"{self.mean_difference:.3g}", self.unit)
                 text += f"; it differs by {differs} on average"
             return text + _named("no value", self.silent)
-        text = f"{self.column}: the tool names {share} as you do {interval}"
+        text = f"{self.column}: {tool} names {share} as you do {interval}"
         text += _named("another name", self.otherwise)
         return text + _named("no name", self.silent)
 

@@ -231,7 +231,25 @@ def open_table(
         )
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
+    if encoding is None and _is_binary(path):
+        raise NoFileError(
+            f"{path.name} cannot be read: it is neither a table of text nor a workbook",
+            hint="save the table as .xlsx or .csv in the program that wrote it",
+        )
     return _open_csv(path, encoding, delimiter, _Sought(header, is_data))
+
+
+_CHECKED_BYTES = 4096
+"""Size of the start of a file that tells text from other content: files of Parquet, Word and SPSS have zeros in it."""
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def _is_binary(path: Path) -> bool:
+    """Return True for a file that is no text: no text has a byte of zero, unless it is in UTF-16."""
+    with suppress(OSError), path.open("rb") as file:
+        start = file.read(_CHECKED_BYTES)
+        return b"\0" in start and not start.startswith(_BYTE_ORDER_MARKS)
+    return False
 
 
 class _Sought(NamedTuple):
@@ -867,7 +885,7 @@ def found_encoding(path: Path) -> str:
     with path.open("rb") as file:
         content = file.read(_DETECTED_BYTES)
         whole = not file.read(1)
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if content.startswith(_BYTE_ORDER_MARKS):
         return "utf-16"
     for encoding in ("utf-8", "gb18030"):
         try:

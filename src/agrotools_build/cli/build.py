@@ -22,7 +22,7 @@ _FEWEST_DRAWN = 20
 _WITH = {
     "--scenes": ("--queries", "--language"),
     "--choose": ("--images", "--by"),
-    "--answers": ("--images", "--plan", "--set", "--yes", "--strangers"),
+    "--answers": ("--images", "--plan", "--set", "--yes", "--backend", "--strangers"),
     "--source": ("--queries", "--allow-missing"),
     "--all-sources": ("--queries", "--allow-missing"),
 }
@@ -42,6 +42,7 @@ def build(
     plan: Path | None = None,
     settings: list[str] | None = None,
     yes: bool = False,
+    backends: list[str] | None = None,
     strangers: Path | None = None,
     scenes: int | None = None,
     language: Literal["en", "zh"] | None = None,
@@ -63,7 +64,7 @@ def build(
     given = {
         "--scenes": scenes, "--choose": choose, "--answers": answers, "--source": source, "--all-sources": all_sources,
         "--images": images, "--by": by, "--plan": plan, "--set": settings, "--yes": yes or None, "--queries": queries,
-        "--strangers": strangers,
+        "--backend": backends, "--strangers": strangers,
         "--language": language, "--allow-missing": allow_missing or None,
     }  # fmt: skip
     _check_options([name for name, value in given.items() if value is not None])
@@ -91,6 +92,7 @@ def build(
                 plan,
                 yes=yes,
                 given=settings or (),
+                backends=backends or (),
                 strangers=strangers.expanduser() if strangers is not None else None,
                 progress=terminal_progress(),
             )

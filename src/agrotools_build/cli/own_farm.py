@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ def build_from_table(
     *,
     yes: bool,
     given: Sequence[str] = (),
+    backends: Sequence[str] = (),
     strangers: Path | None = None,
     progress: "Progress",
 ) -> "BenchmarkHeader":
@@ -35,10 +37,12 @@ def build_from_table(
 
     ``given``: values of the plan, ``KEY=VALUE`` or ``COLUMN.KEY=VALUE``. Open questions are put on the terminal; in a
     script the build stops with one command that answers them all, unless ``yes`` takes the readings that are printed.
-    ``strangers``: folder of pictures that show none of the names in the table.
+    ``backends``: of tools, ``TOOL=KIND``. ``strangers``: folder of pictures that show none of the names in the table.
     The plan is written once nothing is open.
     """
+    from agrotools.calling.execution import check_backends
     from agrotools.formats.picture_folder import Images
+    from agrotools.runner.config_file import tool_backends
     from agrotools_build.own_photos.answering import (
         decide,
         say_what_is_read,
@@ -46,6 +50,7 @@ def build_from_table(
         with_answers,
     )
     from agrotools_build.own_photos.building import build_from_photos
+    from agrotools_build.own_photos.pack_names import packs_of, with_packs
     from agrotools_build.own_photos.plan import read_plan, write_plan
     from agrotools_build.own_photos.proposal import name_of_benchmark
     from agrotools_build.own_photos.sheets import choose_sheet, sheets_together
@@ -59,6 +64,8 @@ def build_from_table(
     if plan_file is not None and not plan_file.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
     settings, words = split_settings(given)
+    by_tool = tool_backends(backends)
+    check_backends(by_tool, has_vision=False)
     readings = new_readings(yes=yes)
     stored = read_plan(plan_path) if plan_path.is_file() else None
     if stored is not None:
@@ -70,12 +77,16 @@ def build_from_table(
     settings |= {"sheet": sheet} if sheet is not None else {}
     together = sheets_together(images, answers, settings, readings)
     seen = match_rows(images, answers, stored, readings, settings, together)
+    packs = packs_of(by_tool)
+    labels = [label for pack in packs.values() for label in pack.classes]
+    seen = replace(seen, pack_labels=frozenset(labels))
     _print_table(seen)
     plan = (
         with_answers(stored.model_copy(update=given_settings), words, seen)
         if stored
         else _proposed_plan(seen, out, words)
     )
+    plan = with_packs(plan, seen, packs, readings)
     plan = decide(plan, seen, readings)
     if stored is None:
         plan, lines = with_tolerances(plan, seen)
@@ -92,7 +103,7 @@ def build_from_table(
             f"name: the benchmark is named {plan.name}, as {plan_path.name} says; "
             f"--set name={name_of_folder} names it as its folder"
         )
-    built = build_from_photos(seen, plan, out, progress, others)
+    built = build_from_photos(seen, plan, out, progress, others, by_tool)
     # A plan is kept once its benchmark is there, and never replaces that of another benchmark.
     if stored is not None and plan != stored and stored.name != name_of_folder:
         typer.echo(
@@ -129,6 +140,7 @@ def _print_built(built: "BuiltBenchmark") -> None:
         typer.echo(f"{built.header.name} {warning}; the lines below say why")
     said = {
         "observers": built.agreements,
+        "copies": [built.copies] * bool(built.copies),
         "used": [f"{column}, {count} photos" for column, count in built.used.items()],
         "dropped": built.skipped.lines(),
         "removed": [f"{cleaned} (in the copies)"] * bool(built.n_cleaned),
@@ -214,6 +226,7 @@ def _print_table(seen: "DetectedTable") -> None:
 def _print_plan(plan: "Plan", seen: "DetectedTable") -> None:
     """Say of each column what is asked, which answers are right, and where both are changed."""
     from agrotools_build.own_photos.building import range_text
+    from agrotools_build.own_photos.proposal import may_have_rows_behind
     from agrotools_build.own_photos.questions import right_text
 
     asked = [column for column in plan.columns if column.is_asked]
@@ -224,6 +237,12 @@ def _print_plan(plan: "Plan", seen: "DetectedTable") -> None:
         values = range_text(seen, column)
         beside = f" (the table has {values})" if values else ""
         typer.echo(f"  right: {right_text(column)}{beside}")
+        if may_have_rows_behind(column):
+            things = column.objects or column.target
+            typer.echo(
+                f"  rows behind: the questions do not say whether {things} of the rows behind count, and the tool does "
+                f"not count them; --set '{column.column}.rows_behind=counted' or =not-counted says it"
+            )
     _print_where_to_change(asked)
 
 

@@ -20,18 +20,29 @@ from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, 
 from agrotools_build.own_photos.proposal import (
     NAMES,
     NUMBERS_OF_OWNER,
+    ROWS_BEHIND,
+    UNKNOWN_NAMES,
     OpenQuestion,
+    is_without_proposal,
     lacking_numbers,
+    names_without_result,
     open_questions_of_column,
     placeholder,
     unknown_names,
     which_observers,
+    which_rows,
 )
-from agrotools_build.own_photos.table import HEADER, SETTINGS, UNNAMED_ROWS, DetectedTable
+from agrotools_build.own_photos.table import (
+    HEADER,
+    PHOTO_NUMBERS,
+    SETTINGS,
+    UNNAMED_ROWS,
+    DetectedTable,
+)
 
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""
-_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS)
+_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS, PHOTO_NUMBERS)
 """Keys of a plan whose values are chosen while the table is read."""
 _COLUMNS_NAMED = 20
 _NONE = ("none", "nil", "-", "--", "–")
@@ -233,6 +244,10 @@ def decide(plan: Plan, seen: DetectedTable, readings: Readings) -> Plan:
     plan = plan.model_copy(update={"columns": tuple(columns)})
     for column in plan.columns:
         plan = _decided(plan, column.column, seen, readings)
+    if readings.can_ask:
+        # In a script the questions do not say it, and the lines on the plan say how they do.
+        for question in filter(None, map(which_rows, plan.columns)):
+            plan, _ = _asked(plan, question, seen, readings)
     for column in plan.columns:
         # An earlier answer may have changed it, or made it that of a second observer.
         now = plan.column(column.column)
@@ -269,6 +284,8 @@ def _refuse_lacking_numbers(plan: Plan, seen: DetectedTable) -> None:
 def _decided(plan: Plan, name: str, seen: DetectedTable, readings: Readings) -> Plan:
     while needs := _open(plan, name, seen):
         for need in needs:
+            if need.depends_on and readings.can_ask:
+                continue  # The answer that it depends on comes first.
             plan, value = _asked(plan, need, seen, readings)
             if need.part is None and value == NOTHING:
                 reason = f"column is left out. {need.question}"
@@ -283,7 +300,13 @@ def _decided(plan: Plan, name: str, seen: DetectedTable, readings: Readings) -> 
 
 def _open(plan: Plan, name: str, seen: DetectedTable) -> list[OpenQuestion]:
     column = plan.column(name)
-    return open_questions_of_column(column, seen) if column else []
+    if column is None:
+        return []
+    needs = open_questions_of_column(column, seen)
+    return [
+        need._replace(suggested=placeholder(need.key)) if is_without_proposal(need, plan) else need
+        for need in needs
+    ]
 
 
 def _option(need: OpenQuestion) -> str:
@@ -319,26 +342,42 @@ def _question(need: OpenQuestion) -> ReadingQuestion:
     elif need.part is not None:
         leaves = "leaves its rows out"
     values = [NOTHING, *(value for value in need.choices if value != NOTHING)]
-    first = need.choices[0] if RATING in need.choices[:1] else need.suggested
-    if first and not need.is_owners:
-        values = [first, *(value for value in values if value != first)]
-    choices = [
-        Choice(value, leaves if value == NOTHING else _gives(value, is_pair=is_pair))
-        for value in values
-    ]
+    if need.suggested and not need.is_owners:
+        values = [need.suggested, *(value for value in values if value != need.suggested)]
+    choices: list[Choice] = []
+    for value in values:
+        if value == NOTHING:
+            gives = leaves
+        elif value == need.part:
+            gives = "as it is"
+        else:
+            gives = _gives(value, is_pair=is_pair)
+        choices.append(Choice(value, gives))
+    text = need.question
+    if need.or_key:
+        text += f" (or {need.or_key})"
+    if need.depends_on:
+        text += f" (It depends on the answer for {need.depends_on}.)"
     return ReadingQuestion(
-        f"{need.question} (or {need.or_key})" if need.or_key else need.question,
+        text,
         _option(need),
         tuple(choices),
-        is_open=need.key not in ("ask", "decimal", "second"),
+        is_open=need.key not in ("ask", "decimal", "second", ROWS_BEHIND, UNKNOWN_NAMES),
         placeholder=need.suggested if need.is_owners else "",
     )
 
 
+_GIVES = {
+    RATING: "no questions",
+    "kept": "as they are, so that no tool can return them",
+    "left-out": "their rows are left out",
+}
+
+
 def _gives(value: str, *, is_pair: bool) -> str:
     """Return what an answer gives, for its choice; empty if its value says it."""
-    if value == RATING:
-        return "no questions"
+    if value in _GIVES:
+        return _GIVES[value]
     if not is_pair or value.startswith(ONLY):
         return ""
     return "two things, each with its questions" if value == APART else "two observers"
@@ -409,6 +448,11 @@ def _say_what_is_left(column: Column, seen: DetectedTable, readings: Readings) -
         left: Mapping[str, int] = unknown_names(seen, column) | _left_names(column, texts)
         for name, n_cells in left.items():
             readings.leave(f"{n_cells} x {name!r} of column {column.column}")
+        for name, n_cells in names_without_result(seen, column).items():
+            if column.keeps(name):
+                readings.take(
+                    f"{n_cells} x {name!r} of column {column.column} as it is (no tool can return it)"
+                )
 
 
 def _left_names(column: Column, texts: Sequence[str]) -> dict[str, int]:

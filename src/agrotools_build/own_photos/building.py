@@ -37,6 +37,7 @@ from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools_build.choosing import Chosen
 from agrotools_build.own_photos.columns import CLASS, EMPTY
+from agrotools_build.own_photos.copies import copies_text, sets_of_copies
 from agrotools_build.own_photos.headers import holds
 from agrotools_build.own_photos.plan import Column, Measure, Plan, SkippedRows, listed, measures
 from agrotools_build.own_photos.proposal import (
@@ -50,6 +51,7 @@ from agrotools_build.own_photos.questions import (
     Pictured,
     compared_columns,
     grouped,
+    joined_clusters,
     note_of,
     subjects_of,
     templates_for,
@@ -61,11 +63,13 @@ from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.own_photos.tool_check import (
     Observed,
     asked_labels,
+    columns_without_recogniser,
     label_warnings,
     observe_photos,
     result_of,
     tool_checks,
 )
+from agrotools_build.quality import PictureFeatures, picture_features
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled
 from agrotools_build.sources.part import Originals, Part
@@ -196,6 +200,8 @@ class BuiltBenchmark:
     """How often the tool agrees with the table, by column."""
     use: TableUse | None = None
     """How many rows with a photo are used."""
+    copies: str = ""
+    """Which photos are copies of one another; empty if none are."""
 
 
 def build_from_photos(
@@ -204,15 +210,17 @@ def build_from_photos(
     out: Path,
     progress: Progress = no_progress,
     strangers: Images | None = None,
+    backends: Mapping[str, str] | None = None,
 ) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
     Rows with names that no tool result can match are left out. ``strangers``: pictures that show none of the names of
-    the table; one question about each has no answer.
+    the table; one question about each has no answer. ``backends``: by tool, where not the default.
 
     BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
+    backends = backends or {}
     n_photos = len({matched.image for matched in seen.matched})
     n_questions = plan.most_questions(n_photos)
     skipped, columns = seen.skipped, list[Column]()
@@ -235,8 +243,15 @@ def build_from_photos(
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         originals = Originals(Path(scratch))
         pictures = _select_pictures(values, n_questions, skipped)
-        part_of, n_cleaned = _stored(seen, plan, columns, values, originals, pictures, progress)
-        observed = observe_photos(columns, part_of, originals.files, progress)
+        stored = _stored(seen, plan, columns, values, originals, pictures, progress)
+        part_of = stored.part_of
+        copies = sets_of_copies(stored.digest_of, seen.sources, stored.features)
+        are_together = plan.copies == "one-cluster"
+        clusters = stored.clusters(copies) if are_together else {}
+        labels = asked_labels(columns, part_of)
+        lacking = columns_without_recogniser(labels, backends)
+        recognised = [column for column in columns if column.column not in lacking]
+        observed = observe_photos(recognised, part_of, originals.files, progress, backends)
         compared = tuple(compare_with_tool(observed, columns, part_of))
         used = dict[str, int]()
         described = partial(
@@ -248,10 +263,20 @@ def build_from_photos(
             most=n_questions,
             skipped=skipped,
             used=used,
-            checks=tool_checks(observed, columns, part_of),
-            labels=asked_labels(columns, part_of),
+            checks=tool_checks(observed, recognised, part_of, backends),
+            labels=labels,
         )
-        part = _part(columns, part_of, plan, originals, skipped, n_questions, described)
+        part = _part(
+            columns,
+            part_of,
+            clusters,
+            lacking,
+            plan,
+            originals,
+            skipped,
+            n_questions,
+            described,
+        )
         paired = None
         if strangers is not None:
             column = _column_for_strangers(columns, part_of)
@@ -267,6 +292,7 @@ def build_from_photos(
                 description=plan.description,
                 progress=progress,
                 paired=paired,
+                backends=backends,
             )
         except BenchmarkError as error:
             left_out = [f"left out: {line}" for line in skipped.lines()[:_MOST_REASONS]]
@@ -275,7 +301,7 @@ def build_from_photos(
             raise BenchmarkError(why, hint=error.advice) from error
     warnings = [
         *_unknown_names(columns, part_of),
-        *label_warnings(stored_labels(header.metadata)),
+        *label_warnings(stored_labels(header.metadata), backends),
     ]
     agreements = tuple(said for _, said in agreed.values() if said)
     return BuiltBenchmark(
@@ -283,11 +309,12 @@ def build_from_photos(
         used,
         skipped,
         tuple(warnings),
-        n_cleaned,
+        stored.n_cleaned,
         agreements,
         compared,
         tuple(stored_checks(header.metadata)),
         stored_use(header.metadata),
+        copies_text(copies, are_together=are_together),
     )
 
 
@@ -457,6 +484,26 @@ def _with_strangers(
     return with_strangers(chosen, strangers, column, skipped)
 
 
+class _Stored(NamedTuple):
+    """Pictures that can be opened. ``part_of``: by column. ``digest_of``: hash of the stored file, by photo.
+
+    ``n_cleaned``: how many were freed from metadata about people. ``features``: what they look like.
+    """
+
+    part_of: dict[str, list[Pictured]]
+    digest_of: dict[Path, str]
+    n_cleaned: int
+    features: dict[Path, PictureFeatures]
+
+    def clusters(self, copies: Sequence[Sequence[Path]]) -> dict[str, str]:
+        """Return the name of a cluster for each photo, by its hash, that is one of several copies."""
+        return {
+            self.digest_of[photo]: f"copies-{number}"
+            for number, members in enumerate(copies, start=1)
+            for photo in members
+        }
+
+
 def _stored(
     seen: DetectedTable,
     plan: Plan,
@@ -465,12 +512,13 @@ def _stored(
     originals: Originals,
     pictures: Set[Path],
     progress: Progress,
-) -> tuple[dict[str, list[Pictured]], int]:
-    """Return the pictures of each column that can be opened, and how many were freed from metadata about people."""
+) -> _Stored:
+    """Return the pictures of each column that can be opened."""
     faults: dict[Path, ToolError | None] = {}
+    features: dict[Path, PictureFeatures] = {}
     for column in columns:
         for path in sorted(pictures & values[column.column].keys() - faults.keys()):
-            if fault := faults.setdefault(path, _fault_of(path, column)):
+            if fault := faults.setdefault(path, _fault_of(path, column, features)):
                 reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
                 seen.skipped.add(
                     "picture",
@@ -484,20 +532,17 @@ def _stored(
         for _, path, text in seen.cells_of(column.column):
             slices[path] |= {} if cells.is_empty(text) else {column.column: text}
     cleaned: set[Path] = set()
-    part_of = {
-        column.column: [
-            Pictured(
-                _stored_file(path, column, plan, originals, cleaned),
-                value,
-                slices[path],
-                seen.images.shown_name(path),
-            )
-            for path, value in values[column.column].items()
-            if path in pictures and faults[path] is None
-        ]
-        for column in columns
-    }
-    return part_of, len(cleaned)
+    part_of: dict[str, list[Pictured]] = {column.column: [] for column in columns}
+    digest_of: dict[Path, str] = {}
+    for column in columns:
+        for path, value in values[column.column].items():
+            if path not in pictures or faults[path] is not None:
+                continue
+            file = _stored_file(path, column, plan, originals, cleaned)
+            digest_of[path] = str(file.sha256)
+            shown = Pictured(file, value, slices[path], seen.images.shown_name(path))
+            part_of[column.column].append(shown)
+    return _Stored(part_of, digest_of, len(cleaned), features)
 
 
 def _stored_file(
@@ -538,6 +583,8 @@ def _unknown_names(
 def _part(
     columns: Sequence[Column],
     part_of: Mapping[str, list[Pictured]],
+    clusters: Mapping[str, str],
+    lacking: Mapping[str, str],
     plan: Plan,
     originals: Originals,
     skipped: SkippedRows,
@@ -552,6 +599,7 @@ def _part(
             columns_of.setdefault(str(each.file.sha256), {*map(str, each.slices.items())}).add(name)
     columns_by_hash = {digest: frozenset(names) for digest, names in columns_of.items()}
     groups = grouped(columns_by_hash, compared_columns(plan))
+    clusters = joined_clusters(clusters, groups)
     for number, column in enumerate(columns):
         pictured = part_of[column.column]
         if not pictured:
@@ -559,7 +607,8 @@ def _part(
         kind = measures()[column.ask].kind
         place = places[kind] = places.get(kind, -1) + 1
         numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
-        subjects += subjects_of(column, number, pictured, groups)
+        without = lacking.get(column.column, "")
+        subjects += subjects_of(column, number, pictured, groups, clusters, without)
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
@@ -629,13 +678,18 @@ def _select_pictures(
     return set(chosen)
 
 
-def _fault_of(path: Path, column: Column) -> ToolError | None:
+def _fault_of(
+    path: Path, column: Column, features: dict[Path, PictureFeatures] | None = None
+) -> ToolError | None:
+    """Return why a picture cannot be used, None if it can; ``features`` then get what it looks like."""
     try:
         if column.ask == "canopy_height":
             with open_raster(path) as raster:
                 raster.read([1])
         else:
-            read_image(path)
+            looks = picture_features(read_image(path).pixels)
+            if features is not None and looks is not None:
+                features[path] = looks
     except ToolError as error:
         return error
     return None
@@ -792,11 +846,11 @@ def _categories(
 ) -> Callable[[Value], str]:
     """Return a function that gives the category of a value: for a name, the thing that it stands for."""
     names = ColumnNames.of(column, map(str, values) if measure.kind == "name" else ())
-    id_of = {text: names.ids_of(text)[0] for text in names.labels.entries}
+    key_of = {text: names.key_of(text) for text in names.labels.entries}
 
     def category_of(value: Value) -> str:
         text = str(value)
-        return id_of.get(text, text)
+        return key_of.get(text, text)
 
     return category_of
 

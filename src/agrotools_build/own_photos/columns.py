@@ -27,7 +27,7 @@ from agrotools_build.own_photos.headers import (
     words_in,
     words_of,
 )
-from agrotools_build.own_photos.observers import alike_with
+from agrotools_build.own_photos.observers import alike_with, without_person
 from agrotools_build.own_photos.plan import (
     NOTHING,
     RATING,
@@ -302,6 +302,11 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
             " ".join(said.further), words_of("rating")
         )
         proposed = RATING if is_rating and measure.unit == "%" else NOTHING
+        stem = without_person(header)
+        of_stem = read_header(stem, "number")
+        if stem != header and not _doubt(stem, of_stem, measure, numbers):
+            doubt += ", which may be who looked"
+            proposed = measure.name
         open_column = Column(column=header, decimal=numbers.decimal)
         return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
     details = _number_details(measure, said, numbers)
@@ -501,13 +506,14 @@ def _read_names(header: str, texts: Sequence[str], seen: DetectedTable) -> Colum
     names = ColumnNames.of(column, texts)
     doubt = ""
     if measure.name == CLASS and not all(
-        can_be_returned(name, names) for name in names.labels.entries
+        can_be_returned(name, names, seen) for name in names.labels.entries
     ):
         # Names of a class need a pack that has them as labels. Without one, the owner has to say what they are.
         column = column.model_copy(update={"ask": UNDECIDED})
         doubt = "no pack on this machine has all these labels"
         reason += f"; {doubt}"
     on = f"; names of {column.crop}" if column.crop else ""
+    note = f"{_KINDS['name']}, {len(names.spelt)} different"
     return ColumnReading(column, f"{note}: {names_text(texts, names)}{reason}{on}", doubt)
 
 
@@ -601,20 +607,31 @@ def crop_in(text: str) -> str | None:
     return next((crop for word in words.split() if (crop := english_crop(word))), None)
 
 
-def can_be_returned(name: str, names: ColumnNames) -> bool:
-    """Return True if the knowledge base has a name, or a pack has it as a label, and it is not in doubt ("rust?")."""
-    if name.endswith(("?", "？")):
+def is_in_doubt(name: str) -> bool:
+    """Return True for a name that the table itself doubts: ``rust?``."""
+    return name.endswith(("?", "？"))
+
+
+def can_be_returned(name: str, names: ColumnNames, seen: DetectedTable) -> bool:
+    """Return True if the knowledge base has a name, or a pack has it as a label, and it is not in doubt."""
+    if is_in_doubt(name):
         return False
-    return names.is_known(name) or any(name in info.classes for info in list_packs()[0])
+    if names.is_known(name) or name in seen.pack_labels:
+        return True
+    return any(name in info.classes for info in list_packs()[0])
 
 
 def names_text(texts: Sequence[str], names: ColumnNames) -> str:
-    """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
-    counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
-    some = [
-        f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})"
-        for name, n in counts
-    ]
+    """Return the things that a column names with their counts, a mark on those that the knowledge base does not have,
+    and their other spellings."""
+    counted = Counter(map(names.label_of, texts))
+    counts = sorted(counted.items(), key=lambda item: (names.is_known(item[0]), -item[1]))
+    some: list[str] = []
+    for name, n in counts:
+        unknown = "" if names.is_known(name) else ", unknown to the knowledge base"
+        others = [each for each in names.spellings_of(name) if each != name]
+        also = f"; also written {', '.join(others)}" if others else ""
+        some.append(f"{name} ({n}{unknown}{also})")
     more = [f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else []
     return ", ".join([*some[:_MOST_LISTED], *more])
 

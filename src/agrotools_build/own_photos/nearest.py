@@ -6,6 +6,7 @@ from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import foreign_names, foreign_words
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import FAR, folded, name_distance
+from agrotools_build.own_photos.columns import crop_in
 
 _OFFERED = 3
 """Number of names that are offered: one line on the screen holds about three."""
@@ -22,31 +23,35 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
 def nearest_names(name: str, ask: str, crop: str | None) -> list[str]:
     """Return up to three known names that a name may be a slip or a short form of, the best first; often none.
 
-    ``ask`` is the measure of the column. Names on other crops are offered only if none on ``crop`` is near.
+    ``ask`` is the measure of the column. Diseases and pests are those of ``crop``, or of the crop that the name has
+    itself ("bean rost"): on all crops together, spelling alone finds a near name for anything.
     """
     written = folded(name)
-    for on in dict.fromkeys((crop, None)):
-        distances: dict[str, float] = {}
-        for form, shown in _spellings(ask, on).items():
-            if (distance := name_distance(written, form)) < FAR:
-                for each in shown:
-                    distances[each] = min(distance, distances.get(each, distance))
-        if distances:
-            return sorted(distances, key=lambda each: distances[each])[:_OFFERED]
-    return []
+    distances: dict[str, float] = {}
+    for form, shown in _spellings(ask, crop or crop_in(name)).items():
+        distance = name_distance(written, form)
+        if distance >= FAR:
+            continue
+        for each in shown:
+            distances[each] = min(distance, distances.get(each, distance))
+    return sorted(distances, key=lambda each: distances[each])[:_OFFERED]
 
 
 @cache
 def _spellings(ask: str, crop: str | None) -> dict[str, list[str]]:
-    """Return all spellings that stand for known names, each with the names that it stands for."""
+    """Return all spellings that stand for known names, each with the names that it stands for.
+
+    Without a crop, there are weeds and healthy plants alone.
+    """
     spelt: dict[str, list[str]] = {}
     if ask != "weed":
         spelt[_HEALTHY] = [_HEALTHY]
+        spelt |= {word: [_HEALTHY] for word in foreign_words("healthy")}
+        if crop is None:
+            return spelt
     for entry in kb_names().of_kinds(_KINDS[ask], crop):
         for form in _forms(entry):
             spelt.setdefault(form, []).append(entry.names.en)
-    if ask != "weed":
-        spelt |= {word: [_HEALTHY] for word in foreign_words("healthy")}
     for name in foreign_names():
         for entry in kb_names().meant_by(name):
             if entry.kind in _KINDS[ask] and (crop is None or kb_names().is_on(entry, crop)):

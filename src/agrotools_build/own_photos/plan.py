@@ -159,9 +159,14 @@ class Column(FrozenModel):
     target: _PLAIN | None = None
     objects: _PLAIN | None = None
     objects_zh: _PLAIN | None = None
+    rows_behind: Literal["counted", "not-counted"] | None = None
+    """Whether fruit of the rows behind is counted; None: the questions do not say it."""
     crop: _PLAIN | None = None
     names: dict[str, _PLAIN] = {}
-    """Names in the table that the knowledge base lacks, each with the known name that it means, or "nothing"."""
+    """Names in the table that the knowledge base lacks, each with the known name that it means, "nothing", or itself:
+    it is then kept, although no tool can return it."""
+    unknown_names: Literal["kept", "left-out"] | None = None
+    """What becomes of names that the knowledge base and :attr:`names` lack; None: each is asked about."""
     mode: Literal["leaf", "field"] | None = None
     gsd_m: _LOGICAL | None = None
     px_per_cm: _LOGICAL | None = None
@@ -192,10 +197,21 @@ class Column(FrozenModel):
 
     def meaning_of(self, name: str) -> str | None:
         """Return the name that a name in the table means, or None if its rows are left out."""
+        meant = self._planned(name) or name
+        return None if meant == NOTHING else meant
+
+    def keeps(self, name: str) -> bool:
+        """Return True if a name in the table stays as it is, whether or not the knowledge base has it."""
+        planned = self._planned(name)
+        if planned is None:
+            return self.unknown_names == "kept"
+        return folded(planned) == folded(name)
+
+    def _planned(self, name: str) -> str | None:
+        """Return what the plan says that a name means; None if it does not have the name."""
         # "Bicho Mineiro" and "bicho-mineiro" are one name, unless the plan has both.
         alike = {folded(written): meant for written, meant in self.names.items()}
-        meant = self.names.get(name, alike.get(folded(name), name))
-        return None if meant == NOTHING else meant
+        return self.names.get(name, alike.get(folded(name)))
 
 
 class Plan(FrozenModel):
@@ -214,6 +230,8 @@ class Plan(FrozenModel):
     samples: Annotated[int | None, Field(ge=1, le=20_000)] = None
     pairs: bool = False
     """True: some questions compare photos, which then are one cluster."""
+    copies: Literal["one-cluster", "apart"] = "one-cluster"
+    """How photos count that are augmented copies of one photo, or nearly the same."""
     note: _PLAIN = ""
     """Context that the asker knows of every photo, e.g. "Coffee leaf on white paper"."""
     encoding: str | None = None
@@ -223,6 +241,8 @@ class Plan(FrozenModel):
     """Rows of the table that name its columns, as "2" or "2-3"; None: as found, with all that merged cells join."""
     unnamed_rows: Literal["above", "left-out"] | None = None
     """What rows are that name no photo: further rows of the photo above them, or none."""
+    photo_numbers: Literal["in-names", "left-out"] | None = None
+    """What numbers are in the column of the photos: those at the end of their names."""
     attribute: str | None = None
     """Attribute of the objects in annotations of VIA that is their class."""
     groups: Literal["one-object", "each-shape"] | None = None

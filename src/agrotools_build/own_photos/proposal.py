@@ -7,7 +7,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from agrotools.core import BenchmarkError
+from agrotools.formats.tool_labels import nearest_label
 from agrotools.knowledge.countables import countables
+from agrotools.knowledge.words import folded
 from agrotools.text import cells
 from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.normalise import CJK
@@ -19,6 +21,7 @@ from agrotools_build.own_photos.columns import (
     can_be_returned,
     choices_of,
     crop_in,
+    is_in_doubt,
     kind_of,
     nearly_all_zero,
     read_column,
@@ -35,7 +38,7 @@ from agrotools_build.own_photos.observers import (
     asked_alike,
     partners_of,
 )
-from agrotools_build.own_photos.plan import NOTHING, UNDECIDED, Column, Plan, measures
+from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools_build.own_photos.questions import ColumnNames, crops_of_the_net, quantity_text
 from agrotools_build.own_photos.table import DetectedTable
 
@@ -66,6 +69,8 @@ class OpenQuestion(NamedTuple):
     """Name in the table that the question is about, if the key maps names."""
     suggested: str = ""
     """Proposed answer, or the :func:`placeholder` of one that only the owner knows; empty: the first choice."""
+    depends_on: str = ""
+    """Key of another question whose answer decides whether there is something to ask; empty for none."""
 
     @property
     def is_owners(self) -> bool:
@@ -76,6 +81,30 @@ class OpenQuestion(NamedTuple):
 def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
     """Return all open questions of a plan, in the order of its columns."""
     return [need for column in plan.columns for need in open_questions_of_column(column, seen)]
+
+
+def may_have_rows_behind(column: Column) -> bool:
+    """Return True if a column counts fruit, and its plan does not say whether that of rows behind counts."""
+    thing = countables().get(column.target or "")
+    is_fruit = column.ask == "count" and thing is not None and thing.is_fruit
+    return is_fruit and column.rows_behind is None
+
+
+def which_rows(column: Column) -> OpenQuestion | None:
+    """Return the question whether fruit of the rows behind counts; None where there is none, or the plan says it."""
+    if not may_have_rows_behind(column):
+        return None
+    things = column.objects or column.target
+    question = f"Does {column.column!r} count the {things} of the rows behind? Its tool does not count them."
+    choices = (*_ROWS_BEHIND, NOTHING)
+    return OpenQuestion(column.column, ROWS_BEHIND, question, choices, suggested=choices[0])
+
+
+def is_without_proposal(need: OpenQuestion, plan: Plan) -> bool:
+    """Return True if the proposed answer to what a column holds would leave nothing to ask about in the whole table."""
+    others = [each for each in plan.columns if each.column != need.column]
+    leaves_out = need.key == "ask" and need.choices[0] in (NOTHING, RATING)
+    return leaves_out and not any(each.is_asked for each in others)
 
 
 def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
@@ -127,24 +156,64 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
             or_key="marker_cm",
         )
     if measure.kind == "name" and column.ask != CLASS:  # names of a class stand for themselves
-        names = names_of(seen, column)
-        unknown = unknown_names(seen, column)
-        if unclear := names.labels.unclear:
-            likely = _likely_crop(column, unclear, seen)
-            ask("crop", _which_crop(column, unclear), *_crops_of(unclear), suggested=likely)
-        near_of = {
-            text: nearest_names(column.names.get(text, text), column.ask, column.crop)
-            for text in unknown
-        }
-        if unknown and not _known_problems(names) and not any(near_of.values()):
-            question = _which_names(column, unknown)
-            ask("ask", question, CLASS, NOTHING, or_key=NAMES, suggested=CLASS)
-        else:
-            for text, near in near_of.items():
-                question = _what_is_meant(column, text, unknown[text])
-                ask(NAMES, question, *near, part=text, suggested=near[0] if near else "")
+        lacking += _questions_on_names(column, seen)
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
+    return lacking
+
+
+def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
+    """Return the questions for the crop of names, and for what names mean that the knowledge base does not have."""
+    name = column.column
+    names = names_of(seen, column)
+    unclear = names.labels.unclear
+    if unclear and not column.crop:
+        likely = _likely_crop(unclear, seen)
+        question = _which_crop(column, unclear)
+        suggested = likely or placeholder("crop")
+        of_crop = OpenQuestion(
+            name, "crop", question, tuple(_crops_of(unclear)), suggested=suggested
+        )
+        are_on_other_crops = len({*unclear.values()}) > 1
+        may_be_unknown = are_on_other_crops or bool(unknown_names(seen, column))
+        if likely or column.unknown_names or not may_be_unknown:
+            return [of_crop]
+        question = f"What becomes of names in {name!r} that the knowledge base does not have for that crop?"
+        of_names = OpenQuestion(
+            name,
+            UNKNOWN_NAMES,
+            question,
+            _UNKNOWN_NAMES,
+            suggested=_UNKNOWN_NAMES[0],
+            depends_on="crop",
+        )
+        return [of_crop, of_names]
+    unknown = unknown_names(seen, column)
+    crop = column.crop or names.labels.crop
+    # Two spellings are one question: the answer on one holds for the other.
+    spelt = {folded(text) or text: text for text in reversed(unknown)}
+    near_of: dict[str, list[str]] = {}
+    for text in reversed(spelt.values()):
+        written = column.names.get(text, text)
+        of_pack = nearest_label(written, sorted(seen.pack_labels))
+        near = [of_pack] if of_pack else []
+        near_of[text] = [*near, *nearest_names(written, column.ask, crop)]
+    if unknown and not _known_problems(names, seen) and not any(near_of.values()):
+        question = _which_names(column, unknown, crop)
+        choices = (CLASS, NOTHING)
+        return [OpenQuestion(name, "ask", question, choices, or_key=NAMES, suggested=CLASS)]
+    if column.unknown_names:
+        return []
+    lacking: list[OpenQuestion] = []
+    for text, near in near_of.items():
+        n_cells = sum(n for each, n in unknown.items() if folded(each) == folded(text))
+        question = _what_is_meant(column, text, n_cells, names)
+        # A name in doubt ("rust?") is none.
+        as_it_is = [] if is_in_doubt(text) else [text]
+        choices = (*near, *as_it_is, NOTHING)
+        lacking.append(
+            OpenQuestion(name, NAMES, question, choices, part=text, suggested=choices[0])
+        )
     return lacking
 
 
@@ -153,10 +222,8 @@ def placeholder(key: str) -> str:
     return key.upper()
 
 
-def _likely_crop(column: Column, unclear: Mapping[str, Sequence[str]], seen: DetectedTable) -> str:
+def _likely_crop(unclear: Mapping[str, Sequence[str]], seen: DetectedTable) -> str:
     """Return the crop that the names of files say, or on which most names are known; empty if several tie."""
-    if column.crop:
-        return ""
     for path in (seen.table.path, *seen.images.folder.parents[:2]):
         if crop := crop_in(path.stem):
             return crop
@@ -177,8 +244,11 @@ def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
     alike = next((group for group in seen.table.alike if name in group), ())
     if alike:
         why += f" ({_NAMESAKES}, {seen.table.placed(alike)}: use one, or rename them)"
-    question = f"What does column {name!r} hold{why}?"
-    return OpenQuestion(name, "ask", question, choices_of(kind, reading.proposed))
+    question = (
+        f"What does column {name!r} hold{why}? Some answers need another, such as what is counted."
+    )
+    choices = choices_of(kind, reading.proposed)
+    return OpenQuestion(name, "ask", question, choices, suggested=reading.proposed)
 
 
 def _crops_of(unclear: Mapping[str, Sequence[str]]) -> list[str]:
@@ -193,16 +263,11 @@ def _crops_of(unclear: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
-    """Return the question for the crop of names that the knowledge base has for other crops, or for several."""
+    """Return the question for the crop of names that the knowledge base has for several."""
     known = "; ".join(
         f"{name!r} is known on {', '.join(crops[:_CROPS_NAMED])}{', ...' * (len(crops) > _CROPS_NAMED)}"
         for name, crops in unclear.items()
     )
-    if column.crop:
-        instead = "correct the crop, or write these names with their crop, as in 'bean rust'"
-        return (
-            f"{known}: {instead}. Is {column.crop!r} the crop of all photos of {column.column!r}?"
-        )
     several = f'for photos of several crops, set ask = "class" and quantity = "{column.ask}"'
     return (
         f"{known}. Names with their crop need none ('bean rust'); {several}. "
@@ -210,15 +275,15 @@ def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _known_problems(names: ColumnNames) -> list[str]:
+def _known_problems(names: ColumnNames, seen: DetectedTable) -> list[str]:
     """Return the names of a column that a tool may return, without those of healthy plants."""
     problems = [name for name in names.labels.entries if not names.is_healthy(name)]
-    return [name for name in problems if can_be_returned(name, names)]
+    return [name for name in problems if can_be_returned(name, names, seen)]
 
 
-def _which_names(column: Column, unknown: Mapping[str, int]) -> str:
+def _which_names(column: Column, unknown: Mapping[str, int], crop: str | None) -> str:
     some = list(unknown)[:_MOST_LISTED]
-    listed = "; ".join(f"{name!r}{_near(name, column)}" for name in some)
+    listed = "; ".join(f"{name!r}{_near(name, column, crop)}" for name in some)
     more = f"; {len(unknown) - len(some)} more" if len(unknown) > len(some) else ""
     return (
         f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
@@ -227,19 +292,22 @@ def _which_names(column: Column, unknown: Mapping[str, int]) -> str:
     )
 
 
-def _what_is_meant(column: Column, name: str, n_cells: int) -> str:
+def _what_is_meant(column: Column, name: str, n_cells: int, names: ColumnNames) -> str:
     counted = f"{n_cells} cell{'s' if n_cells > 1 else ''}"
     written = column.names.get(name, name)
     given = f"{name!r} ({counted})" if written == name else f"{written!r}, given for {name!r},"
-    is_near = nearest_names(written, column.ask, column.crop)
-    none_near = (
-        "" if is_near else " No known name is near: write one that agrotools tools kb search finds."
+    crop = column.crop or names.labels.crop
+    of_crop = f" for {crop}" if crop else ""
+    others = names.labels.unclear.get(written, ())[:_CROPS_NAMED]
+    only_others = f" (it has the name for {', '.join(others)})" if others else ""
+    return (
+        f"{given} is not in the knowledge base{of_crop}{only_others}. Which known name does it mean? "
+        "No tool can return a name that stays as it is."
     )
-    return f"{given} is not in the knowledge base.{none_near} Which known name does it mean?"
 
 
-def _near(name: str, column: Column) -> str:
-    near = nearest_names(name, column.ask, column.crop)
+def _near(name: str, column: Column, crop: str | None) -> str:
+    near = nearest_names(name, column.ask, crop)
     return f" (nearest: {', '.join(near)})" if near else " (no known name is near)"
 
 
@@ -247,30 +315,36 @@ def unknown_reason(name: str, column: Column) -> str:
     """Return why the cells with a name are not used, as the continuation of "the cell ..."."""
     if column.names.get(name) == NOTHING:
         return "is left out by names in the plan"
-    return f"is not in the knowledge base{_near(column.names.get(name, name), column)}"
+    return f"is not in the knowledge base{_near(column.names.get(name, name), column, column.crop)}"
 
 
 def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
     """Return what the names in the cells of a column mean, resolved together; unusable cells are left out."""
-    meant = {column.meaning_of(name) for name in _names_in_cells(seen, column)}
+    meant = {column.meaning_of(name) for name in names_in_cells(seen, column)}
     return ColumnNames.of(column, filter(None, meant))
 
 
 def unknown_names(seen: DetectedTable, column: Column) -> dict[str, int]:
     """Return the names in the cells of a column that no tool result can match, with the number of their cells.
 
-    Rows that the plan leaves out are not counted.
+    Names that the plan leaves out or keeps as they are, are not counted.
     """
+    without_result = names_without_result(seen, column)
+    return {name: n for name, n in without_result.items() if not column.keeps(name)}
+
+
+def names_without_result(seen: DetectedTable, column: Column) -> dict[str, int]:
+    """Return the names that no tool result can match, kept ones too, with the number of their cells."""
     names = names_of(seen, column)
     unknown = Counter[str]()
-    for name, n_cells in Counter(_names_in_cells(seen, column)).items():
+    for name, n_cells in Counter(names_in_cells(seen, column)).items():
         meant = column.meaning_of(name)
-        if meant is not None and not can_be_returned(meant, names):
+        if meant is not None and not can_be_returned(meant, names, seen):
             unknown[name] = n_cells
     return dict(unknown.most_common())
 
 
-def _names_in_cells(seen: DetectedTable, column: Column) -> Iterator[str]:
+def names_in_cells(seen: DetectedTable, column: Column) -> Iterator[str]:
     """Yield the name in each cell of a column and of its second observer; cells without a usable one are left out."""
     for _, _, text in seen.cells_of(column.column, column.second):
         with suppress(cells.CellFault):
@@ -282,18 +356,35 @@ _UNITS = {"%": ("%", "fraction"), "mm": ("mm", "cm"), "cm": ("cm", "mm", "m"), "
 """Units that numbers of a measure are written in, by its own unit."""
 _CROPS_NAMED = 4
 _MOST_LISTED = 12
+ROWS_BEHIND = "rows_behind"
+"""Key of a plan for fruit in the rows behind."""
+_ROWS_BEHIND = ("not-counted", "counted")
+"""Its values, the proposed one first: people who count the fruit of a tree count that tree."""
+UNKNOWN_NAMES = "unknown_names"
+"""Key of a plan for names that depend on a crop which only the owner knows."""
+_UNKNOWN_NAMES = ("kept", "left-out")
+"""Its values, the proposed one first."""
 NAMES = "names"
 """Key of a plan for what unknown names in the table mean."""
 _NAMESAKES = "the table has several columns of this name"
 
 
+_UNKNOWN_IN_NOTE = re.compile(r"(?<= )([^(),;:]+) \((\d+), unknown to the knowledge base")
+"""A name in the note on a column, and the number of its cells."""
+
+
 def note_with_names(note: str, column: Column) -> str:
     """Return the note on a column with what the plan says of names that the knowledge base does not have."""
-    for name, meant in column.names.items():
-        said = "left out" if meant == NOTHING else meant
-        unknown = rf"(?<=[ ]){re.escape(name)} \((\d+), unknown to the knowledge base\)"
-        note = re.sub(unknown, lambda found, n=name, s=said: f"{n} ({found[1]}, {s})", note)
-    return note
+
+    def with_meaning(found: re.Match[str]) -> str:
+        name, n_cells = found[1], found[2]
+        meant = column.meaning_of(name)
+        if meant == name:
+            return found[0]
+        said = "left out" if meant is None else meant
+        return f"{name} ({n_cells}, {said}"
+
+    return _UNKNOWN_IN_NOTE.sub(with_meaning, note)
 
 
 class Proposal(NamedTuple):

@@ -21,6 +21,7 @@ from agrotools.knowledge.countables import countables
 from agrotools.knowledge.entries import Kind, KnowledgeEntry
 from agrotools.knowledge.foreign import english_names
 from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop, healthy_label, kb_names
+from agrotools.knowledge.words import folded
 from agrotools.text.cells import Value
 from agrotools.text.normalise import CJK
 from agrotools_build.own_photos.plan import Column, Measure, Plan, measures
@@ -53,8 +54,22 @@ class ColumnNames:
 
     @cached_property
     def spelt(self) -> dict[str, str]:
-        """One spelling of each name by its first identifier, so that two spellings are a single choice."""
-        return {self.ids_of(name)[0]: name for name in sorted(self.labels.entries, reverse=True)}
+        """One spelling of each thing by its key, so that two spellings are a single choice."""
+        return {self.key_of(name): name for name in sorted(self.labels.entries, reverse=True)}
+
+    def label_of(self, name: str) -> str:
+        """Return the spelling that stands for all names of a thing, in questions and in tables by label."""
+        return self.spelt[self.key_of(name)]
+
+    def spellings_of(self, name: str) -> list[str]:
+        """Return all names of the column that mean the same thing as ``name``."""
+        key = self.key_of(name)
+        return [each for each in self.labels.entries if self.key_of(each) == key]
+
+    def key_of(self, name: str) -> str:
+        """Return a key that is equal for all names of a thing, known or not: ``Red rot`` and ``red_rot`` are one."""
+        best = self._best_id(name)
+        return (folded(name) or name) if best == name else best
 
     def entry_of(self, name: str) -> KnowledgeEntry | None:
         """Return the entry of a name, or None if there is none of that kind on the crop."""
@@ -64,24 +79,33 @@ class ColumnNames:
         return healthy_crop(name) is not None and self.column.ask != "weed"
 
     def is_known(self, name: str) -> bool:
-        """Return True if a name means a healthy plant or no weed, or the knowledge base has it (on any crop)."""
-        is_meant = self.is_healthy(name) or self._is_no_weed(name) or name in self.labels.unclear
+        """Return True if a name means a healthy plant or no weed, or the knowledge base has it on the crop.
+
+        As long as the crop is not known, it may be on any crop.
+        """
+        may_be = self.labels.crop is None and name in self.labels.unclear
+        is_meant = self.is_healthy(name) or self._is_no_weed(name) or may_be
         return is_meant or self.entry_of(name) is not None
 
     def ids_of(self, name: str) -> tuple[str, ...]:
-        """Return what the tool may call a thing: its entry, or its name in the table, the label of a pack."""
+        """Return what the tool may call a thing: its entry, or its names in the table, the label of a pack."""
+        best = self._best_id(name)
         if self.is_healthy(name):
             crop, key_of = healthy_crop(name) or self.labels.crop, kb_names().key_of_crop
             of_net = [on for on in crops_of_the_net() if not crop or key_of(on) == key_of(crop)]
             plain = ["healthy"] if self.labels.crop or not crop else []
-            return tuple(
-                dict.fromkeys(
-                    (str(healthy_label(name, crop)), *(f"{on}_healthy" for on in of_net), *plain)
-                )
-            )
+            return tuple(dict.fromkeys((best, *(f"{on}_healthy" for on in of_net), *plain)))
+        return tuple(dict.fromkeys((best, name, *self.spellings_of(name))))
+
+    def _best_id(self, name: str) -> str:
+        """Return the first thing that the tool may call a thing: its entry, a healthy plant, or the name itself."""
+        if self.is_healthy(name):
+            crop = healthy_crop(name) or self.labels.crop
+            return str(healthy_label(name, crop))
+        if self._is_no_weed(name):
+            return "negative"
         entry = self.entry_of(name)
-        best = entry.id if entry else "negative" if self._is_no_weed(name) else name
-        return tuple(dict.fromkeys((best, name)))
+        return entry.id if entry else name
 
     def _is_no_weed(self, name: str) -> bool:
         return self.column.ask == "weed" and is_negative(name)
@@ -115,8 +139,7 @@ class ColumnNames:
 
     def other_names(self, name: str) -> tuple[str, ...]:
         """Return all names of what ``name`` means: each spelling of the table, and those of the knowledge base."""
-        meant = self.ids_of(name)[0]
-        spellings = [each for each in self.labels.entries if self.ids_of(each)[0] == meant]
+        spellings = self.spellings_of(name)
         written = [each for each, known in self.column.names.items() if known in spellings]
         entry = self.entry_of(name)
         known = entry.names.all() if entry else ()
@@ -306,6 +329,18 @@ def grouped(
     return groups
 
 
+def joined_clusters(clusters: Mapping[str, str], groups: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Return the cluster of each picture of ``clusters``, by hash, where pictures of one group are in one cluster."""
+    joined = dict(clusters)
+    for group in groups:
+        first, *others = dict.fromkeys(joined[digest] for digest in group if digest in joined) or [
+            ""
+        ]
+        for digest, name in joined.items():
+            joined[digest] = first if name in others else name
+    return joined
+
+
 def compared_columns(plan: Plan) -> set[str]:
     """Return the columns with questions about several photos: all with ``pairs``, else those of yes and no.
 
@@ -319,19 +354,28 @@ def compared_columns(plan: Plan) -> set[str]:
 
 
 def subjects_of(
-    column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]]
+    column: Column,
+    place: int,
+    pictured: Sequence[Pictured],
+    groups: Sequence[Sequence[str]],
+    clusters: Mapping[str, str] | None = None,
+    lacking: str = "",
 ) -> list[Subject]:
-    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
+    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names.
+
+    ``clusters``: name of the cluster, by hash, of pictures that share one with pictures of other groups. ``lacking``:
+    why no back-end of this machine can answer the calls.
+    """
     measure = measures()[column.ask]
     names = ColumnNames.of(
         column, (str(each.value) for each in pictured) if measure.kind == "name" else ()
     )
     if measure.kind == "name":
-        pictured = [
-            each._replace(value=names.spelt[names.ids_of(str(each.value))[0]]) for each in pictured
-        ]
+        pictured = [each._replace(value=names.label_of(str(each.value))) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
-    clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
+    shown_together = [
+        [by_hash[digest] for digest in group if digest in by_hash] for group in groups
+    ]
 
     def subject(number: int, group: list[Pictured]) -> Subject:
         together = _together(group, names) if measure.kind == "name" else {}
@@ -339,16 +383,24 @@ def subjects_of(
         @cache
         def shown(index: int, position: int) -> Thing:
             thing = _thing(group[index], position, names, measure)
-            return replace(thing, words={**thing.words, **together})
+            return replace(thing, words={**thing.words, **together}, lacking=lacking)
 
         metadata = {
             "column": column.column,
             "photos": {str(each.file.sha256): each.name for each in group},
         }
-        of, slices = f"own:{column.column}", group[0].slices
-        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=of, groups=slices)
+        named_clusters = [(clusters or {}).get(str(each.file.sha256), "") for each in group]
+        return Subject(
+            f"own-{place}-{number}",
+            len(group),
+            shown,
+            metadata,
+            of=f"own:{column.column}",
+            groups=group[0].slices,
+            cluster=next(filter(None, named_clusters), ""),
+        )
 
-    return [subject(number, group) for number, group in enumerate(clusters) if group]
+    return [subject(number, group) for number, group in enumerate(shown_together) if group]
 
 
 def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure) -> Thing:
@@ -453,7 +505,8 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     chinese = column.objects_zh or (
         known.objects_zh if known and known.objects == objects else objects
     )
-    nouns = {"objects": objects, "objects_zh": chinese}
+    behind, behind_zh = _ROWS_BEHIND.get(column.rows_behind or "", ("", ""))
+    nouns = {"objects": f"{objects}{behind}", "objects_zh": f"{chinese}{behind_zh}"}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
     # The plan's own words stand in both languages unless the plan has Chinese ones too.
@@ -472,6 +525,13 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
         "abs_tol": f"{absolute:g}",
         "rel_tol": f"{relative:g}",
     }
+
+
+_ROWS_BEHIND = {
+    "counted": (" (also those of rows behind)", "（包括后排的）"),
+    "not-counted": (" (without those of rows behind)", "（不包括后排的）"),
+}
+"""Words of a question for what the owner says of fruit in the rows behind."""
 
 
 def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:

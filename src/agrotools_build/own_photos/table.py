@@ -54,8 +54,10 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
+from agrotools_build.own_photos.form_groups import without_groups
 from agrotools_build.own_photos.missing import (
     is_note,
+    photos_by_number,
     refuse_if_most_are_missing,
     say_which_are_missing,
     skip_missing,
@@ -93,6 +95,10 @@ class DetectedTable:
     copies: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
     n_elsewhere: int = 0
+    sources: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    """Name of the photo that a picture is a copy of, where annotations give it."""
+    pack_labels: frozenset[str] = frozenset()
+    """Labels of the packs that the build is given."""
 
     def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
@@ -108,6 +114,7 @@ _OF_ANNOTATIONS = ("attribute", GROUPS, SIZES)
 """Keys of a plan that say how annotations are read."""
 HEADER = "header"
 UNNAMED_ROWS = "unnamed_rows"
+PHOTO_NUMBERS = "photo_numbers"
 SETTINGS = (
     "encoding",
     "delimiter",
@@ -115,6 +122,7 @@ SETTINGS = (
     HEADER,
     "images_column",
     UNNAMED_ROWS,
+    PHOTO_NUMBERS,
     *_OF_ANNOTATIONS,
 )
 """Keys of a plan that say how the table is read; its columns depend on them."""
@@ -146,7 +154,10 @@ def match_rows(
     pictures = Images(images)
     skipped = SkippedRows()
     settings = _Settings.of(plan, given)
-    table = _table_of(answers, settings, pictures, together, skipped, readings)
+    sources: dict[Path, str] = {}
+    table = _table_of(answers, settings, pictures, together, skipped, readings, sources)
+    of_plan = [each.column for each in plan.columns] if plan else []
+    table = without_groups(table, {settings.images_column, *of_plan}, readings)
     require_header(table)
     _skip_formulas(answers, table, together, skipped, readings)
     wanted = table.columns[0] if together else settings.images_column
@@ -155,6 +166,7 @@ def match_rows(
         table.require_columns(asked.column, asked.second or column)
     found = _matching(table, column, pictures, skipped, readings)
     _take_rows_below(found, table, settings.unnamed_rows, readings)
+    _take_numbers(found, table, column, pictures, settings.photo_numbers, readings)
     doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
     matched = [each for each in found.matched if each.image not in doubtful]
     without_row = without_a_row(pictures, (each.image for each in matched))
@@ -182,6 +194,7 @@ def match_rows(
         copies,
         beside,
         n_elsewhere=sum(named_picture(pictures, cell) is not None for cell in found.elsewhere),
+        sources=sources,
     )
 
 
@@ -191,6 +204,7 @@ class _Settings:
 
     images_column: str | None
     unnamed_rows: str | None
+    photo_numbers: str | None
     annotations: Mapping[str, str]
     opening: Mapping[str, Any]
 
@@ -201,12 +215,13 @@ class _Settings:
         values.update(given or {})
         images_column = values.pop("images_column", None)
         unnamed_rows = values.pop(UNNAMED_ROWS, None)
+        photo_numbers = values.pop(PHOTO_NUMBERS, None)
         annotations: dict[str, str] = {}
         for key in _OF_ANNOTATIONS:
             value = values.pop(key, None)
             if value:
                 annotations[key] = value
-        return cls(images_column, unnamed_rows, annotations, opening=values)
+        return cls(images_column, unnamed_rows, photo_numbers, annotations, opening=values)
 
 
 def _table_of(
@@ -216,8 +231,9 @@ def _table_of(
     together: Sequence[str],
     skipped: SkippedRows,
     readings: Readings,
+    sources: dict[Path, str],
 ) -> SheetTable:
-    """Return the table in a file, or one that is counted from annotations."""
+    """Return the table in a file, or one that is counted from annotations, which then fill ``sources``."""
     annotated = read_marks(answers, hint=FORMATS, readings=readings, given=settings.annotations)
     if annotated is None:
         return _opened(
@@ -231,6 +247,7 @@ def _table_of(
         readings,
         wanted=settings.images_column,
         sizes_as=settings.annotations.get(SIZES),
+        sources=sources,
     )
 
 
@@ -347,6 +364,46 @@ def _take_rows_below(
         found.matched = sorted([*found.matched, *found.below], key=lambda each: each.row)
     else:
         found.missing += [(each.row, "") for each in found.below]
+
+
+IN_NAMES = "in-names"
+"""Value of :data:`PHOTO_NUMBERS`: a number stands for the photo whose name ends in it."""
+
+
+def _take_numbers(
+    found: _Matching,
+    table: SheetTable,
+    column: str,
+    images: Images,
+    wanted: str | None,
+    readings: Readings,
+) -> None:
+    """Add the rows with the number of a photo instead of its name, if the user says that the numbers are those.
+
+    It is a question where most rows have one: a few may be slips.
+    """
+    by_number = photos_by_number(
+        found.missing, without_a_row(images, (each.image for each in found.matched))
+    )
+    if wanted is None and len(by_number) <= (len(found.matched) + len(found.missing)) / 2:
+        return
+    row, photo = next(iter(by_number.items()), (0, images.paths[0]))
+    example = f"{dict(found.missing).get(row, '17')} is {photo.name}"
+    question = ReadingQuestion(
+        f"Column {column!r} of {table.described_file} has numbers instead of names of photos. Are they the numbers at "
+        f"the end of the names ({example})?",
+        f"--set={PHOTO_NUMBERS}",
+        (
+            Choice(IN_NAMES, f"{len(by_number)} rows with a photo"),
+            Choice(LEFT_OUT, "these rows are not read"),
+        ),
+    )
+    if readings.choose(question, wanted) != IN_NAMES:
+        return
+    cells_of = {row: cells for row, cells in rows_of(table) if row in by_number}
+    added = [Matched(row, photo, cells_of[row]) for row, photo in by_number.items()]
+    found.matched = sorted([*found.matched, *added], key=lambda each: each.row)
+    found.missing = [(row, cell) for row, cell in found.missing if row not in by_number]
 
 
 def _rows_of_first_table(
@@ -671,6 +728,7 @@ def _counts(
     readings: Readings,
     wanted: str | None,
     sizes_as: str | None,
+    sources: dict[Path, str],
 ) -> SheetTable:
     """Return a table with a row for each annotated picture, a column for each class, and one for each value.
 
@@ -684,6 +742,9 @@ def _counts(
     photos, chosen = find_photos(
         annotated, lambda name: _annotated_image(images, name, alike), readings, wanted
     )
+    for one, image in zip(annotated, photos, strict=True):
+        if image and one.original:
+            sources[image] = one.original
     sizes = {image: photo_sizes(image) for image in photos if image}
     changed = [
         (one, image, sizes[image])

@@ -42,12 +42,14 @@ def observe_photos(
     part_of: Mapping[str, Sequence[Pictured]],
     originals: Mapping[str, Path],
     progress: Progress = no_progress,
+    backends: Mapping[str, str] | None = None,
 ) -> Observed:
     """Run the tool of each column on all of its photos, before questions are chosen.
 
     The photos without a question are those whose values look wrong: only all of them show that a unit is wrong. The
     reference calls of the questions find these results in the cache. Calls whose tool lacks a back-end on this machine
     say nothing about it, and are left out. ``originals``: the files, by the path that they have in the benchmark.
+    ``backends``: by tool, where not the default.
 
     Raises:
         InfrastructureError: no tool worker starts.
@@ -59,7 +61,7 @@ def observe_photos(
         finished = 0
         with TemporaryDirectory(prefix="agrotools-") as scratch:
             async with ToolExecutor(
-                workers=_WORKERS, timeout_s=300, cache=ResultCache()
+                workers=_WORKERS, timeout_s=300, cache=ResultCache(), backends=backends
             ) as executor:
                 gate = asyncio.Semaphore(2 * _WORKERS)
 
@@ -93,11 +95,19 @@ def observe_photos(
 
 
 def tool_checks(
-    observed: Observed, columns: Sequence[Column], part_of: Mapping[str, Sequence[Pictured]]
+    observed: Observed,
+    columns: Sequence[Column],
+    part_of: Mapping[str, Sequence[Pictured]],
+    backends: Mapping[str, str],
 ) -> list[ToolCheck]:
     """Return a check of each column whose tool was run on at least one of its photos."""
-    checks = (_check(column, part_of[column.column], observed[column.column]) for column in columns)
-    return [check for check in checks if check is not None]
+    checks: list[ToolCheck] = []
+    for column in columns:
+        seen = observed.get(column.column, {})
+        check = _check(column, part_of[column.column], seen)
+        if check is not None:
+            checks.append(check.model_copy(update={"backend": backends.get(check.tool)}))
+    return checks
 
 
 def asked_labels(
@@ -107,10 +117,11 @@ def asked_labels(
     asked: list[ToolLabels] = []
     for column in columns:
         measure = measures()[column.ask]
-        counted = Counter(str(each.value) for each in part_of[column.column])
-        if measure.kind != "name" or not counted:
+        written = [str(each.value) for each in part_of[column.column]]
+        if measure.kind != "name" or not written:
             continue
-        names = ColumnNames.of(column, counted)
+        names = ColumnNames.of(column, written)
+        counted = Counter(map(names.label_of, written))
         labels = [
             AskedLabel(label=label, names=names.ids_of(label), n=n)
             for label, n in sorted(counted.items())
@@ -125,20 +136,48 @@ def asked_labels(
     return asked
 
 
-def label_warnings(asked: Sequence[ToolLabels]) -> list[str]:
-    """Return which labels the tools cannot give: with their own recogniser, and with each pack that knows some."""
+def columns_without_recogniser(
+    asked: Sequence[ToolLabels], backends: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the columns of which the recogniser of the tool knows no label, each with the reason why it is not asked.
+
+    What it would say of each photo is wrong, and the same for all benchmarks of such labels.
+    """
+    lacking: dict[str, str] = {}
+    for each in asked:
+        tool = get_tool(each.tool)
+        backend = backends.get(each.tool, tool.backends[0])
+        nameable = tool.nameable(backend, each.arguments) if tool.nameable is not None else None
+        if nameable and len(each.unnamed_by(nameable)) == len(each.labels):
+            known = f"{each.tool} with the back-end {backend}"
+            lacking[each.column] = f"{known} knows none of the labels of {each.column}"
+    return lacking
+
+
+def label_warnings(asked: Sequence[ToolLabels], backends: Mapping[str, str]) -> list[str]:
+    """Return which labels the tools cannot give, and the packs that know some.
+
+    ``backends``: by tool, the only back-end that is looked at; else the own recogniser and each pack on this machine.
+    """
     lines: list[str] = []
+    unknown = columns_without_recogniser(asked, backends)
     for each in asked:
         tool = get_tool(each.tool)
         if tool.nameable is None:
             continue
         packs = [f"{PACK}{info.name}" for info in list_packs()[0]]
-        for backend in (tool.backends[0], *packs):
+        tried = [backends[each.tool]] if each.tool in backends else [tool.backends[0], *packs]
+        if reason := unknown.get(each.column):
+            lines.append(f"{each.column}: {reason}, so that it is not asked")
+        for backend in tried:
             nameable = tool.nameable(backend, each.arguments) or {}
             is_near = any(nearest_label(one.label, nameable.values()) for one in each.labels)
             if not nameable or (backend in packs and not is_near):
                 continue  # It has no back-end for this column, or is a pack of other things.
-            lines.append(each.warning(nameable, f"{each.tool} with the back-end {backend}"))
+            warning = each.warning(nameable, f"{each.tool} with the back-end {backend}")
+            if backend in packs and not warning and each.column in unknown:
+                warning = f"{each.column}: {backend} knows all labels: add --backend {each.tool}={backend}"
+            lines.append(warning)
     return [line for line in lines if line]
 
 
@@ -206,7 +245,7 @@ def _name_check(
     others: list[str] = []
     silent: list[str] = []
     for each, result in zip(shown, results, strict=True):
-        label = str(each.value) if is_name else "yes" if each.value else "no"
+        label = names.label_of(str(each.value)) if is_name else _YES_OR_NO[bool(each.value)]
         if result is None:
             not_named[label] += 1
             silent.append(each.name)
@@ -237,6 +276,9 @@ def _name_check(
             for label in labels
         ),
     )
+
+
+_YES_OR_NO = {True: "yes", False: "no"}
 
 
 def _says(result: object) -> bool:

@@ -39,14 +39,15 @@ def assembled(
     wanted: Marginals | None = None,
     most_of_a_file: int | None = None,
     people_decide: bool = False,
+    backends: Mapping[str, str] | None = None,
 ) -> BenchmarkHeader:
     """Write the benchmark of these parts to ``out``, completely or not at all; its licence lists the terms of all.
 
     ``shares``: entries for absent parts in the metadata. ``paired`` returns the chosen questions with unanswerable
     twins, which the numbers of samples do not count. ``wanted``: marginals of all parts together; without them, the
     questions of each part are spread evenly over its templates. ``most_of_a_file``: most answerable questions that show
-    the same file, unless ``wanted`` is given. ``people_decide``: as in
-    :func:`~agrotools_build.building.build_samples`. BenchmarkError: most chains break, or nothing can be asked.
+    the same file, unless ``wanted`` is given. ``people_decide``, ``backends``:
+    as in :func:`~agrotools_build.building.build_samples`. BenchmarkError: most chains break, or nothing can be asked.
     """
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
@@ -67,7 +68,12 @@ def assembled(
                 shutil.copyfile(part.files[stored], partial / stored)
             groups.append(Group(part.name, part.source.name, ours))
         samples, tally = build_samples(
-            groups, partial, toolset=AGROTOOLS, progress=progress, people_decide=people_decide
+            groups,
+            partial,
+            toolset=AGROTOOLS,
+            progress=progress,
+            backends=backends,
+            people_decide=people_decide,
         )
         if not samples:
             raise BenchmarkError(

@@ -74,6 +74,7 @@ class Thing:
             only made for questions about a single thing.
         readings: the unrounded truth as the source reads it, followed by alternative readings; a question is not asked
             if they disagree on its answer. A thing with readings is measured by a single call.
+        lacking: why no back-end of this machine can measure it; empty if one can.
     """
 
     files: tuple[SampleFile, ...]
@@ -86,6 +87,7 @@ class Thing:
     closer: tuple[PlannedCall, ...] = ()
     before: tuple[PlannedCall, ...] = ()
     readings: tuple[dict[str, JsonValue], ...] = ()
+    lacking: str = ""
 
     @property
     def as_read(self) -> dict[str, JsonValue]:
@@ -94,7 +96,9 @@ class Thing:
 
     @property
     def measured(self) -> PlannedCall:
-        return PlannedCall(self.tool, self.arguments, dict(self.truth), thought=self.thought)
+        return PlannedCall(
+            self.tool, self.arguments, dict(self.truth), thought=self.thought, lacking=self.lacking
+        )
 
 
 def distinct_files(things: Sequence[Thing]) -> tuple[SampleFile, ...]:
