@@ -38,7 +38,7 @@ class BoundCall(FrozenModel):
 
 
 class Refusal(FrozenModel):
-    """Condition on a result by which the server says that it cannot answer, and where it says why."""
+    """Condition on a result by which the server says that it cannot answer, and where it says why: expressions."""
 
     when: str
     message: str = ""
@@ -192,7 +192,19 @@ def _faults_of_ours(bound: BoundTool, tool: Tool[..., Any]) -> list[str]:
         faults.append("result and refuses need calls")
     if bound.calls and not bound.result:
         faults.append("result: no field is given")
+    if bound.refuses is not None:
+        refuses = {"when": bound.refuses.when, "message": bound.refuses.message}
+        for name, expression in refuses.items():
+            faults += _faults_of_expression(expression, f"refuses.{name}") if expression else []
     return [*faults, *_faults_of_fields(bound.result, tool.result_type, "result")]
+
+
+def _faults_of_expression(expression: str, place: str) -> list[str]:
+    try:
+        names_in(expression)
+    except UsageError as error:
+        return [f"{place}: {error.message}"]
+    return []
 
 
 def _faults_of_fields(given: Mapping[str, Any], model: type[BaseModel], place: str) -> list[str]:
@@ -210,10 +222,7 @@ def _faults_of_fields(given: Mapping[str, Any], model: type[BaseModel], place: s
             if isinstance(part, dict) and inner is not None:
                 faults += _faults_of_fields(part, inner, f"{place}.{name}")
             elif isinstance(part, str):
-                try:
-                    names_in(part)
-                except UsageError as error:
-                    faults.append(f"{place}.{name}: {error.message}")
+                faults += _faults_of_expression(part, f"{place}.{name}")
     return faults
 
 
@@ -318,10 +327,25 @@ def our_result(bound: BoundTool, values: Mapping[str, Any]) -> dict[str, JsonVal
     Raises:
         ToolError: the server refuses, or its result has no value of a field.
     """
-    if bound.refuses is not None and is_true(bound.refuses.when, values):
-        said = bound.refuses.message and values.get(bound.refuses.message)
-        raise ToolError("nothing_found", str(said or f"{bound.name} cannot answer this call"))
+    if bound.refuses is not None and _holds(bound.refuses.when, values):
+        raise ToolError("nothing_found", _reason(bound, bound.refuses.message, values))
     return {name: _field(name, value, values) for name, value in bound.result.items()}
+
+
+def _holds(condition: str, values: Mapping[str, Any]) -> bool:
+    try:
+        return is_true(condition, values)
+    except ExpressionError as error:
+        raise ToolError("tool_failed", f"refuses.when cannot be judged: {error}") from error
+
+
+def _reason(bound: BoundTool, message: str, values: Mapping[str, Any]) -> str:
+    """Return why the server refuses, in its words if the result has them."""
+    try:
+        said = value_of(message, values) if message else None
+    except (NoValue, ExpressionError):
+        said = None
+    return str(said or f"{bound.name} cannot answer this call")
 
 
 def _field(name: str, value: Any, values: Mapping[str, Any]) -> JsonValue:
