@@ -52,7 +52,8 @@ class BoundTool(FrozenModel):
     """Values of our arguments that it is made for; ``true``: any but none, ``false``: none."""
     calls: tuple[BoundCall, ...] = ()
     result: dict[str, JsonValue] = {}
-    """Fields of our result: texts are expressions over the last result, and over what was kept."""
+    """Fields of our result: texts are expressions over the last result, over what was kept, and over what placeholders
+    may use."""
     refuses: Refusal | None = None
 
     @property
@@ -152,7 +153,7 @@ def check_against(
             faults += [f"{place}.{fault}" for fault in _faults_of_call(call, served, bound)]
             is_last = number == len(calls) - 1
             used = [*call.keep.values(), *(_expressions(bound.result) if is_last else ())]
-            kept = {name for each in calls for name in each.keep}
+            kept = {*given, *(name for each in calls for name in each.keep)}
             faults += [f"{place}: {fault}" for fault in _faults_of_result(used, served, kept)]
     _refuse(Path(binding.path), faults)
 
@@ -322,7 +323,7 @@ def filled_arguments(call: BoundCall, values: Mapping[str, Any]) -> dict[str, An
 
 
 def our_result(bound: BoundTool, values: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return the fields of our result from the last result and the kept values.
+    """Return the fields of our result from the last result, the kept values, and the arguments and facts of the call.
 
     Raises:
         ToolError: the server refuses, or its result has no value of a field.
