@@ -48,7 +48,7 @@ def solve(task):
     picture = next(file.name for file in task.files if file.kind == "image")
     tools = task.tools
     calls = {
-        "segment": {"image_path": picture},
+        "segment": {"image_path": picture, "channel": "a", "method": "otsu"},
         "raster_info": {"uri": picture},
         "crop_calendar": {"crop": "maize"},
         "crop_image_tool": {"image_path": picture, "x": 0, "y": 0, "width": 9, "height": 9},

@@ -67,6 +67,10 @@ _MOST_REASONS = 3
 """Reasons of refusals that are named, the most frequent ones."""
 
 
+class NoFittingCallError(UsageError):
+    """A binding that is made for no reference call of a benchmark."""
+
+
 class FieldAgreement(FrozenModel):
     """Agreement of one field of a result with the truth, over the calls whose truth has it."""
 
@@ -139,7 +143,8 @@ def check_served(
     """Return what the tools of a binding are worth on a benchmark.
 
     Raises:
-        UsageError: the server or the binding cannot be used, or the binding is made for no reference call.
+        UsageError: the server or the binding cannot be used.
+        NoFittingCallError: the binding is made for no reference call of the benchmark.
         InfrastructureError: the server does not start.
     """
     ours = EvalConfig.of(
@@ -159,7 +164,7 @@ def check_served(
     )
     fitting = _fitting_questions(loaded, toolset, quick=quick)
     if not fitting.ids:
-        raise UsageError(
+        raise NoFittingCallError(
             f"no reference call of {loaded.name} is one that the binding is made for",
             hint=f"it binds {', '.join(toolset.bound)}; name another benchmark, or change `when`",
         )
