@@ -164,7 +164,7 @@ def served_over_http() -> Iterator[str]:
     command = [program, "--transport", "http", "--host", "127.0.0.1", "--port", str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            wait_for(lambda: _is_open(port), 120)
+            wait_for(lambda: _is_open(port), 600)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.kill()
