@@ -1,7 +1,8 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers trackers agents clients ray trl openenv verifiers nemo-gym models
+python tests/environments.py extras learned servers mcp-tools trackers agents clients ray
+python tests/environments.py trl openenv verifiers nemo-gym models
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -11,6 +12,7 @@ particular for the test command, which skips what needs them.
 extras     the extras docs, zh, bleu, ocr and heic, and polars
 learned    torch, transformers...: nets trained and exported, open models behind a tool server (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
+mcp-tools  MCP servers of other people in the place of our tools, and beside them (2.1 GB)
 trackers   Inspect AI runs our tasks, MLflow and W&B log runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
 trl        GRPO on the environment to train agents in, with TRL: masks, pictures, a training killed (5.5 GB)
@@ -122,12 +124,23 @@ ENVIRONMENTS = {
     ),
     "clients": Environment(pytest=["tests/tools/serve/test_clients.py"]),
     "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
+    "mcp-tools": Environment(pytest=["tests/examples/test_servers_of_others.py"]),
     "servers": Environment(
         pytest=[
             "tests/performance/test_foreign_servers.py", "tests/engine/runner/test_llama_server.py",
         ],
     ),
 }  # fmt: skip
+TOOL_SERVERS = {
+    "plantcv": ["plantcv-mcp==1.17.2"],
+    "gdal": ["gdal-mcp==1.1.3"],
+    "kilimo": ["kilimo-mcp==0.1.9"],
+    # These two import a module that the SDK has no more since its version 2.
+    "opencv": ["opencv-mcp-server==0.1.2", "mcp<2"],
+    "farshid": ["farshid-mcp-imageprocessing==0.3.0", "mcp<2"],
+}
+"""Packages of each MCP server of other people; each gets an environment of its own, because they need other versions of
+the same libraries."""
 NPM = ["@anthropic-ai/claude-code@2", "@modelcontextprotocol/inspector@2"]
 if sys.platform == "linux":  # the inspector needs Node 22
     NPM.append(f"node-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}@22")
@@ -162,6 +175,15 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
             steps.append(
                 [python, "performance/foreign_servers.py", "--servers", servers, "--setup"]
             )
+    if name == "mcp-tools":
+        servers = FOLDER / "servers-of-others"
+        variables["AGROTOOLS_TEST_TOOL_SERVERS"] = str(servers)
+        for server, packages in TOOL_SERVERS.items():
+            own = servers / server
+            if not own.exists():
+                steps.append([uv, "venv", "--quiet", "--python", OLDEST, own])
+                own_python = own / "bin" / "python"
+                steps.append([uv, "pip", "install", "--quiet", "--python", own_python, *packages])
     if name == "models":
         models = variables.get("AGROTOOLS_TEST_MODELS")
         runs = variables.setdefault("AGROTOOLS_TEST_MODELS_RUNS", str(FOLDER / "models-runs"))

@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -62,8 +61,14 @@ _ORACLE = "baseline:oracle"
 _MODE = "end-to-end"
 _STRANGERS = 10
 """Pictures of other tools' questions that a served tool is tried on: enough to see whether it ever refuses."""
+_STRANGERS_AT_A_TIME = 4
+"""Servers that start at a time for these pictures: the start of a large one is the work of a processor."""
 _MOST_REASONS = 3
 """Reasons of refusals that are named, the most frequent ones."""
+
+
+class NoFittingCallError(UsageError):
+    """A binding that is made for no reference call of a benchmark."""
 
 
 class FieldAgreement(FrozenModel):
@@ -138,7 +143,8 @@ def check_served(
     """Return what the tools of a binding are worth on a benchmark.
 
     Raises:
-        UsageError: the server or the binding cannot be used, or the binding is made for no reference call.
+        UsageError: the server or the binding cannot be used.
+        NoFittingCallError: the binding is made for no reference call of the benchmark.
         InfrastructureError: the server does not start.
     """
     ours = EvalConfig.of(
@@ -158,7 +164,7 @@ def check_served(
     )
     fitting = _fitting_questions(loaded, toolset, quick=quick)
     if not fitting.ids:
-        raise UsageError(
+        raise NoFittingCallError(
             f"no reference call of {loaded.name} is one that the binding is made for",
             hint=f"it binds {', '.join(toolset.bound)}; name another benchmark, or change `when`",
         )
@@ -167,7 +173,7 @@ def check_served(
         evaluate(theirs, progress, benchmark=loaded, only=fitting.ids, served=toolset).run,
     ]
     records = [_records_of(run, fitting.ids) for run in runs]
-    strangers = run_now(_try_strangers(loaded, toolset, fitting))
+    strangers = run_now(_try_strangers(loaded, toolset, fitting, progress))
     return _summed_up(loaded, toolset, fitting, runs, records, strangers)
 
 
@@ -368,33 +374,51 @@ def _reading_slot(call: _Answered, name: str) -> ToleranceSlot | None:
 
 
 async def _try_strangers(
-    benchmark: Benchmark, toolset: ServedToolset, fitting: _Fitting
+    benchmark: Benchmark, toolset: ServedToolset, fitting: _Fitting, progress: TextIO
 ) -> dict[str, tuple[int, int]]:
     """Return for each bound tool on how many pictures of other tools' questions it was tried, and how many it answered.
 
     A call is that of a fitting question, with another picture and without a part of it.
     """
     found: dict[str, tuple[int, int]] = {}
+    turns = asyncio.Semaphore(_STRANGERS_AT_A_TIME)
     with TemporaryDirectory(prefix="agrotools-") as scratch:
         async with ToolExecutor(backends=toolset.backends, served=ServedCalls(toolset)) as executor:
-            for tool, example in fitting.example.items():
-                tried = answered = 0
-                for sample in fitting.others:
-                    call = _stranger_call(tool, example, sample)
-                    if call is None or tried == _STRANGERS:
-                        continue
+
+            async def answers(call: ToolCall, sample: Sample) -> bool | None:
+                """Return whether a call is answered; None if the server failed, which the run itself counts."""
+                async with turns:
                     prepared = await asyncio.to_thread(benchmark.prepare, sample)
                     files = benchmark.view(prepared, _MODE).files
-                    workspace = Workspace(files, Path(scratch, f"{tool}-{sample.id}"))
-                    with suppress(
-                        InfrastructureError
-                    ):  # it says neither; the run itself counts these
-                        outcome = await executor.run(call, workspace, [tool])
-                        tried += 1
-                        answered += outcome.observation.ok
-                    await executor.end_sample(workspace)
-                found[tool] = tried, answered
+                    workspace = Workspace(files, Path(scratch, f"{call.tool}-{sample.id}"))
+                    try:
+                        outcome = await executor.run(call, workspace, [call.tool])
+                    except InfrastructureError:
+                        return None
+                    finally:
+                        await executor.end_sample(workspace)
+                    return outcome.observation.ok
+
+            for tool, example in fitting.example.items():
+                calls = _stranger_calls(tool, example, fitting.others)
+                if calls:
+                    pictures = count_text(len(calls), "picture")
+                    print(f"{tool}: trying {pictures} of other questions", file=progress)
+                outcomes = await asyncio.gather(*(answers(*each) for each in calls))
+                tried = [is_answer for is_answer in outcomes if is_answer is not None]
+                found[tool] = len(tried), sum(tried)
     return found
+
+
+def _stranger_calls(
+    tool: str, example: Arguments, others: Sequence[Sample]
+) -> list[tuple[ToolCall, Sample]]:
+    calls: list[tuple[ToolCall, Sample]] = []
+    for sample in others:
+        call = _stranger_call(tool, example, sample)
+        if call is not None and len(calls) < _STRANGERS:
+            calls.append((call, sample))
+    return calls
 
 
 def _stranger_call(tool: str, example: Arguments, sample: Sample) -> ToolCall | None:

@@ -38,7 +38,7 @@ class BoundCall(FrozenModel):
 
 
 class Refusal(FrozenModel):
-    """Condition on a result by which the server says that it cannot answer, and where it says why."""
+    """Condition on a result by which the server says that it cannot answer, and where it says why: expressions."""
 
     when: str
     message: str = ""
@@ -52,7 +52,8 @@ class BoundTool(FrozenModel):
     """Values of our arguments that it is made for; ``true``: any but none, ``false``: none."""
     calls: tuple[BoundCall, ...] = ()
     result: dict[str, JsonValue] = {}
-    """Fields of our result: texts are expressions over the last result, and over what was kept."""
+    """Fields of our result: texts are expressions over the last result, over what was kept, and over what placeholders
+    may use."""
     refuses: Refusal | None = None
 
     @property
@@ -152,7 +153,7 @@ def check_against(
             faults += [f"{place}.{fault}" for fault in _faults_of_call(call, served, bound)]
             is_last = number == len(calls) - 1
             used = [*call.keep.values(), *(_expressions(bound.result) if is_last else ())]
-            kept = {name for each in calls for name in each.keep}
+            kept = {*given, *(name for each in calls for name in each.keep)}
             faults += [f"{place}: {fault}" for fault in _faults_of_result(used, served, kept)]
     _refuse(Path(binding.path), faults)
 
@@ -192,7 +193,19 @@ def _faults_of_ours(bound: BoundTool, tool: Tool[..., Any]) -> list[str]:
         faults.append("result and refuses need calls")
     if bound.calls and not bound.result:
         faults.append("result: no field is given")
+    if bound.refuses is not None:
+        refuses = {"when": bound.refuses.when, "message": bound.refuses.message}
+        for name, expression in refuses.items():
+            faults += _faults_of_expression(expression, f"refuses.{name}") if expression else []
     return [*faults, *_faults_of_fields(bound.result, tool.result_type, "result")]
+
+
+def _faults_of_expression(expression: str, place: str) -> list[str]:
+    try:
+        names_in(expression)
+    except UsageError as error:
+        return [f"{place}: {error.message}"]
+    return []
 
 
 def _faults_of_fields(given: Mapping[str, Any], model: type[BaseModel], place: str) -> list[str]:
@@ -210,10 +223,7 @@ def _faults_of_fields(given: Mapping[str, Any], model: type[BaseModel], place: s
             if isinstance(part, dict) and inner is not None:
                 faults += _faults_of_fields(part, inner, f"{place}.{name}")
             elif isinstance(part, str):
-                try:
-                    names_in(part)
-                except UsageError as error:
-                    faults.append(f"{place}.{name}: {error.message}")
+                faults += _faults_of_expression(part, f"{place}.{name}")
     return faults
 
 
@@ -313,15 +323,30 @@ def filled_arguments(call: BoundCall, values: Mapping[str, Any]) -> dict[str, An
 
 
 def our_result(bound: BoundTool, values: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return the fields of our result from the last result and the kept values.
+    """Return the fields of our result from the last result, the kept values, and the arguments and facts of the call.
 
     Raises:
         ToolError: the server refuses, or its result has no value of a field.
     """
-    if bound.refuses is not None and is_true(bound.refuses.when, values):
-        said = bound.refuses.message and values.get(bound.refuses.message)
-        raise ToolError("nothing_found", str(said or f"{bound.name} cannot answer this call"))
+    if bound.refuses is not None and _holds(bound.refuses.when, values):
+        raise ToolError("nothing_found", _reason(bound, bound.refuses.message, values))
     return {name: _field(name, value, values) for name, value in bound.result.items()}
+
+
+def _holds(condition: str, values: Mapping[str, Any]) -> bool:
+    try:
+        return is_true(condition, values)
+    except ExpressionError as error:
+        raise ToolError("tool_failed", f"refuses.when cannot be judged: {error}") from error
+
+
+def _reason(bound: BoundTool, message: str, values: Mapping[str, Any]) -> str:
+    """Return why the server refuses, in its words if the result has them."""
+    try:
+        said = value_of(message, values) if message else None
+    except (NoValue, ExpressionError):
+        said = None
+    return str(said or f"{bound.name} cannot answer this call")
 
 
 def _field(name: str, value: Any, values: Mapping[str, Any]) -> JsonValue:

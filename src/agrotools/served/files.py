@@ -33,9 +33,13 @@ class SampleFolder:
     path: Path
 
     def lay_out(self) -> None:
-        """Copy the files of the sample, each with a sidecar of what is known about it."""
+        """Copy the files of the sample, pictures upright, each with a sidecar of what is known about it."""
+        from agrotools.vision.reading import copy_upright
+
         for file in self.workspace.files:
-            shutil.copyfile(self.workspace.resolve(file.name), self.path / file.name)
+            is_picture = file.kind in ("image", "mask")
+            copy = copy_upright if is_picture else shutil.copyfile
+            copy(self.workspace.resolve(file.name), self.path / file.name)
             if about := _sidecar(file):
                 (self.path / (file.name + SUFFIX)).write_bytes(about)
 

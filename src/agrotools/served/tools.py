@@ -393,8 +393,8 @@ async def _call_in_turn(
 ) -> tuple[ServedReply, dict[str, JsonValue]]:
     """Make the calls of a binding, and return the last reply, with the files of all, and our result."""
     given = {name: value for name, value in arguments.items() if value is not None}
-    values: dict[str, Any] = {**_known(arguments, folder.workspace), **given}
-    values["files"] = str(folder.path)
+    asked: dict[str, Any] = {**_known(arguments, folder.workspace), **given}
+    values = {**asked, "files": str(folder.path)}
     kept: dict[str, Any] = {}
     files: list[Any] = []
     reply = ServedReply({})
@@ -406,7 +406,7 @@ async def _call_in_turn(
             raise ToolError("tool_failed", f"{call.tool}: {error}") from error
         values |= kept
         files += reply.files
-    return reply._replace(files=tuple(files)), our_result(bound, {**kept, **reply.result})
+    return reply._replace(files=tuple(files)), our_result(bound, {**asked, **kept, **reply.result})
 
 
 def _known(arguments: Arguments, workspace: Workspace) -> Arguments:

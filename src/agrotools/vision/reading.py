@@ -3,12 +3,13 @@
 Input may be hostile. Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
 """
 
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from agrotools.vision.rasters import RasterSource
+
+
+_TURNED_FORMATS = ("JPEG", "PNG", "WEBP")
+"""Formats of pictures that EXIF turns, by Pillow's names; HEIC and AVIF are upright when they are decoded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +270,47 @@ def _turn_upright(image: "Image", notes: list[str]) -> "Image":
         "turned upright as its EXIF orientation says; coordinates are those of the upright picture"
     )
     return upright
+
+
+def copy_upright(source: Path, target: Path) -> None:
+    """Copy of a picture for a program that is not ours: upright if its EXIF orientation turns it, else as it is.
+
+    Some programs turn pictures as EXIF says, and others do not: a box would mean different places. A picture that
+    cannot be read is copied as it is: who opens it says what is wrong with it.
+    """
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(source, formats=[*_TURNED_FORMATS]) as image:
+                upright = _turn_upright(image, [])
+                if upright is not image:
+                    _save_like(image, upright, target)
+                    return
+    except Exception:  # Decoders may raise any exception for a damaged file.
+        pass
+    shutil.copyfile(source, target)
+
+
+def _save_like(original: "Image", picture: "Image", target: Path) -> None:
+    """Write a picture in the format of another one, with its profile and its quality."""
+    from PIL.JpegImagePlugin import JpegImageFile, get_sampling
+
+    if isinstance(original, JpegImageFile):
+        pillow_format = "JPEG"  # of several pictures in a file, the first
+        tables, sampling = original.quantization, get_sampling(original)
+        quality: dict[str, Any] = {"qtables": tables, "subsampling": sampling}
+    else:
+        pillow_format = str(original.format)
+        quality = {"lossless": True} if pillow_format == "WEBP" else {}
+    picture.save(
+        target,
+        pillow_format,
+        exif=picture.getexif(),
+        icc_profile=picture.info.get("icc_profile"),
+        **quality,
+    )
 
 
 def _on_white(image: "Image") -> tuple[NDArray[np.uint8], NDArray[np.bool_] | None]:

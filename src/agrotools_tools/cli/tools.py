@@ -273,14 +273,28 @@ def check(
             )
         _check_schemas(tool_server, propose, as_json=as_json)
         return
-    from agrotools.analysis.served_check import check_served, check_tables
+    from agrotools.analysis.served_check import (
+        NoFittingCallError,
+        ServedCheck,
+        check_served,
+        check_tables,
+    )
 
     servers = [tool_server] if tool_server else []
+    checks: list[ServedCheck] = []
+    unfit: list[NoFittingCallError] = []
     with stop_message("finished questions are kept"):
-        checks = [
-            check_served(name, servers, str(binding), sys.stderr, quick=not whole)
-            for name in benchmark or ["embedded"]
-        ]
+        for name in benchmark or ["embedded"]:
+            try:
+                checks.append(
+                    check_served(name, servers, str(binding), sys.stderr, quick=not whole)
+                )
+            except NoFittingCallError as error:
+                unfit.append(error)
+    if not checks:
+        raise unfit[0]
+    for error in unfit:
+        typer.echo(error.message, err=True)
     tables = [table for each in checks for table in check_tables(each)]
     if page is not None:
         write_whole(page, tables_page(tables, f"Tools of {checks[0].server}").encode())

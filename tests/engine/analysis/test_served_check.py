@@ -1,6 +1,7 @@
 """The check of a tool server: points won by oracle, agreement with truth, and what the binding does not give."""
 
 import io
+import json
 import sys
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from agrotools.runner.records import iter_records
 from agrotools.served import tools
 from agrotools.served.address import ServerAddress
 from agrotools.served.tools import list_server
+from support.command import run_command
+from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process
 SERVER = f"{sys.executable} {Path(support.__path__[0]) / 'tool_server.py'}"
@@ -91,3 +94,17 @@ def test_a_binding_that_is_made_for_no_question_says_so(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="no reference call"):
         checked(small_benchmark, tmp_path, BINDING.replace("region = true", "region = false"))
+
+
+def test_a_benchmark_without_such_a_call_does_not_lose_the_check_of_another_one(
+    small_benchmark: Path, tmp_path: Path
+):
+    write_sums(tmp_path / "sums", 2)
+    (tmp_path / "binding.toml").write_text(BINDING)
+    words = ("tools", "check", small_benchmark, "sums", "--all", "--json")
+    server = ("--tool-server", SERVER, "--binding", "binding.toml")
+    done = run_command(*words, *server, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (check,) = json.loads(done.stdout)
+    assert check["questions"] > 0
+    assert "no reference call of sums" in done.stderr

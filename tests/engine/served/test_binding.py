@@ -99,6 +99,26 @@ def test_a_server_refuses_by_a_condition_on_its_result(tmp_path: Path, values: d
     )
 
 
+NESTED = GOOD.replace("'empty' in codes or error", "not rows[0].measured").replace(
+    'message = "error"', 'message = "rows[0].reason"'
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"measured": False, "reason": "the mask is empty"}, "the mask is empty"),
+        ({"measured": False, "reason": None}, "measure_leaf cannot answer this call"),
+        ({"measured": False}, "measure_leaf cannot answer this call"),
+        ({}, "refuses.when cannot be judged"),
+    ],
+)
+def test_a_reason_may_be_inside_the_result(tmp_path: Path, row: dict, words: str):
+    tool = bound(NESTED, tmp_path)
+    with pytest.raises(ToolError, match=words):
+        our_result(tool, {"rows": [row], "traits": {"area": {"value": 1250.0, "unit": "mm2"}}})
+
+
 @pytest.mark.parametrize("value", [{}, {"area": None}, {"area": {"value": None, "unit": "mm2"}}])
 def test_a_value_that_is_null_or_missing_is_never_a_number(tmp_path: Path, value: dict):
     with pytest.raises(ToolError, match="no value of total_cm2"):
@@ -126,6 +146,8 @@ def test_a_unit_that_cannot_be_converted_is_no_number(tmp_path: Path):
         ("image_path =", "picture = 1, image_path =", "segment has no such argument"),
         ("traits.area.value / 100", "trait.area / 100", "'trait' is no field"),
         ("traits.area.value / 100", "traits. / 100", "is no expression"),
+        ("'empty' in codes or error", "'empty' in codes or", "refuses.when"),
+        ('message = "error"', 'message = "error."', "refuses.message"),
         ("[measure_leaf]", "server = 5\n[measure_leaf]", "server: should be an address"),
     ],
 )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import support
-from agrotools.core import InfrastructureError, UsageError
+from agrotools.calling.workspace import Workspace
+from agrotools.core import InfrastructureError, SampleFile, UsageError
 from agrotools.sandbox.agents import is_available
 from agrotools.served.tools import served_toolset
 from support.bound_tools import find_tool
@@ -46,6 +47,24 @@ async def test_a_bound_tool_of_ours_runs_on_the_server(tmp_path: Path):
         lost = await called(executor, at, "measure_leaf", image="root.jpg")
         assert lost.error is not None
         assert lost.error.kind == "file_not_found"
+
+
+async def test_a_result_may_use_what_is_known_about_the_file_and_what_was_asked(tmp_path: Path):
+    binding = tmp_path / "binding.toml"
+    binding.write_text(
+        "[measure_leaf]\n[[measure_leaf.calls]]\n"
+        'tool = "cover"\narguments = { image_path = "{image}" }\n'
+        '[measure_leaf.result]\ntotal_cm2 = "cover * gsd_m * (region[2] - region[0])"\n'
+    )
+    path = tmp_path / "leaf.jpg"
+    path.write_bytes(b"leaf")
+    file = SampleFile(name="leaf.jpg", path=str(path), kind="image", gsd_m=0.5)
+    toolset = await served_toolset([SERVER], [str(binding)], find_tool)
+    async with opened(toolset) as executor:
+        at = Workspace((file,), tmp_path / "made")
+        region = [10, 0, 18, 4]
+        found = await called(executor, at, "measure_leaf", image="leaf.jpg", region=region)
+    assert found.result == {"total_cm2": 0.5 * 0.5 * 8}
 
 
 async def test_each_sample_has_a_server_of_its_own_that_ends_with_it(tmp_path: Path):

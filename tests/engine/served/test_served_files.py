@@ -5,7 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import ExifTags, Image
+from PIL.JpegImagePlugin import JpegImageFile
 
 from agrotools.calling.workspace import Workspace
 from agrotools.core import SampleFile, ToolError
@@ -83,3 +86,38 @@ def test_arguments_that_a_server_would_drop_in_silence_are_refused():
     schema = {"properties": {"image_path": TEXT}, "required": ["image_path"]}
     with pytest.raises(ToolError, match="channel is unknown; image_path is missing"):
         check_arguments("segment", {"channel": "a"}, schema)
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png", "webp"])
+def test_a_picture_that_exif_turns_is_upright_for_servers_that_ignore_exif(
+    tmp_path: Path, ending: str
+):
+    source, served = tmp_path / f"phone.{ending}", tmp_path / "served"
+    served.mkdir()
+    stored = Image.new("RGB", (64, 32), "white")
+    stored.paste("red", (0, 0, 16, 16))
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6  # held upright: the top of the scene is at the right
+    exif[ExifTags.Base.Model] = "Phone 7"
+    stored.save(source, exif=exif)
+    name = f"leaf.{ending}"
+    file = SampleFile(name=name, path=str(source), kind="image")
+    SampleFolder(Workspace((file,), tmp_path), served).lay_out()
+    with Image.open(source) as original, Image.open(served / name) as copy:
+        about = copy.getexif()
+        assert (copy.size, copy.format) == ((32, 64), original.format)
+        assert about.get(ExifTags.Base.Orientation, 1) == 1
+        assert about[ExifTags.Base.Model] == "Phone 7"
+        if isinstance(original, JpegImageFile) and isinstance(copy, JpegImageFile):
+            assert copy.quantization == original.quantization
+        red, green, _ = np.asarray(copy.convert("RGB"))[4, 28]
+    assert red > 240
+    assert green < 15
+
+
+def test_other_pictures_are_copied_byte_by_byte(folder: SampleFolder, tmp_path: Path):
+    source = tmp_path / "upright.jpg"
+    Image.new("RGB", (64, 32), "green").save(source)
+    file = SampleFile(name="upright.jpg", path=str(source), kind="image")
+    SampleFolder(Workspace((file,), tmp_path), folder.path).lay_out()
+    assert (folder.path / "upright.jpg").read_bytes() == source.read_bytes()
