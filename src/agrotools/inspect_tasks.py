@@ -4,7 +4,7 @@
 
 The solver is the loop of ``agrotools eval``. The tools are tools of Inspect, for its log and other solvers, too.
 A sample's sessions with tool servers end with it.
-The metric ``fas`` is that of ``agrotools eval``; scores of single samples are those before twins are compared.
+The metric ``fas`` is that of ``agrotools eval``, and the mean of the values of the samples.
 """
 
 # pyright: reportMissingImports=false
@@ -64,6 +64,7 @@ from agrotools.core import (
     ToolSpec,
     Trajectory,
 )
+from agrotools.core import Score as ScoreRow
 from agrotools.core.libraries import require_libraries
 from agrotools.foreign.inspect_logs import MANIFEST, RECORD
 from agrotools.loading.benchmarks import Loading, load_as
@@ -76,7 +77,7 @@ from agrotools.runner.estimate import PREVIEWED
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.lost_points import lost_shares
 from agrotools.scoring.metrics import FAS
-from agrotools.scoring.slots import refused
+from agrotools.scoring.slots import refusals, refused
 from agrotools.served.tools import ServedCalls, ServedToolset
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 
@@ -321,10 +322,10 @@ def final_answer_score() -> Scorer:
             seconds=0.0,
         )
         rows = score_record(record)
-        of_pair = (
-            math.nan if session.sample.answerable else float(refused(record))
-        )  # its score needs its twin
-        value = next((row.value for row in rows if row.metric == FAS), of_pair)
+        value = sample_value(record, rows)
+        explanation = score_text(record, rows, lost_shares(record, rows))
+        if _refuses_with_twin(record, rows):
+            explanation += " One point less: its unanswerable twin has this refusal, too."
         metadata = {
             RECORD: record.model_dump(mode="json"),
             "rows": [row.model_dump(mode="json") for row in rows],
@@ -332,11 +333,30 @@ def final_answer_score() -> Scorer:
         return Score(
             value=value,
             answer=trajectory.steps[-1].text if trajectory.steps else "",
-            explanation=score_text(record, rows, lost_shares(record, rows)),
+            explanation=explanation,
             metadata=metadata,
         )
 
     return score
+
+
+def sample_value(record: Record, rows: Sequence[ScoreRow]) -> float:
+    """Return the value of a sample, so that the mean over all samples is the Final Answer Score; NaN if it counts not.
+
+    In ``agrotools eval``, a refused question takes a point from its unanswerable twin. Here a sample is scored without
+    its twin: the point is taken from the refused question itself, which is down to -1.
+    """
+    sample = record.sample
+    if not sample.answerable:
+        return float(refused(record)) if sample.twin else math.nan
+    value = next((row.value for row in rows if row.metric == FAS), math.nan)
+    return value - 1 if _refuses_with_twin(record, rows) else value
+
+
+def _refuses_with_twin(record: Record, rows: Sequence[ScoreRow]) -> bool:
+    """Return True if an answerable question that has an unanswerable twin was refused."""
+    sample = record.sample
+    return sample.answerable and bool(sample.twin) and refusals(record, rows)[FAS]
 
 
 _Addresses = str | Sequence[str]

@@ -1,6 +1,7 @@
 """The tasks of Inspect AI give the scores of ``agrotools eval`` for the same replies, odd ones included."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,12 +13,16 @@ from typing import Any
 import pytest
 
 import agrotools as at
+from agrotools.core import AbstainSlot, Record, Step, Trajectory
 from agrotools.foreign.predictions import import_predictions
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.runner.records import iter_records
 from agrotools.sandbox.agents import is_available
+from agrotools.scoring.aggregate import score_record
+from agrotools.scoring.slots import pair_rows
 from support.marked_server import MarkedServer
 from support.openai_server import ReferenceFollower, completion, serving, text_of
+from support.plain_sample import plain_sample
 
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
@@ -86,6 +91,10 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
     assert 0.2 < expected.value < 0.9, "the replies are odd, and some are right"
     scores = [score for sample in log.samples for score in sample.scores.values()]
     assert all(score.explanation.startswith("Expected: ") for score in scores)
+    values = [score.value for score in scores if not math.isnan(score.value)]
+    assert math.fsum(values) / len(values) == pytest.approx(expected.value, abs=1e-12)
+    whole = [score for score in scores if "No points lost." in score.explanation]
+    assert all(score.value == 1 for score in whole)
     assert any("No points lost." in score.explanation for score in scores)
     assert any("Points lost by unread answers" in score.explanation for score in scores)
     tools = {
@@ -96,6 +105,32 @@ def test_the_score_is_that_of_eval_to_the_digit(tmp_path: Path):
     assert made.scores["fas"].value == run.scores["fas"].value
     for field in ("prompt_hash", "toolset_hash", "benchmark_hash", "protocol", "max_steps"):
         assert getattr(made.manifest, field) == getattr(run.manifest, field)
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"), [("7", "unknown"), ("unknown", "unknown"), ("unknown", "7")]
+)
+def test_values_of_a_pair_sum_to_its_final_answer_scores(yes: str, no: str):
+    from agrotools.inspect_tasks import sample_value
+
+    asked = plain_sample("yes", twin="no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=asked.answer)
+    unanswerable = plain_sample("no", twin="yes", may_abstain=True, answer=(refusal,))
+    records = [
+        Record(
+            sample=sample,
+            mode="end-to-end",
+            trajectory=Trajectory(
+                steps=(Step(turn=0, kind="answer", text=f"weeds: {text}"),), termination="answered"
+            ),
+        )
+        for sample, text in ((asked, yes), (unanswerable, no))
+    ]
+    rows = [score_record(record) for record in records]
+    of_pair = pair_rows(records[1], rows[1], records[0], rows[0])
+    scores = [row.value for row in (*rows[0], *of_pair) if row.metric == "fas"]
+    values = [sample_value(record, each) for record, each in zip(records, rows, strict=True)]
+    assert sum(values) == sum(scores)
 
 
 @pytest.mark.filterwarnings("ignore")  # of libraries that Inspect uses
