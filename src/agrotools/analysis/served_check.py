@@ -65,6 +65,14 @@ _STRANGERS_AT_A_TIME = 4
 """Servers that start at a time for these pictures: the start of a large one is the work of a processor."""
 _MOST_REASONS = 3
 """Reasons of refusals that are named, the most frequent ones."""
+_MOST_LEFT_OUT = 6
+"""Values of arguments that a binding is not made for, and that are named, the most frequent ones."""
+_UNITS = (1000, 100, 10, 0.1, 0.01, 0.001)
+"""Factors between values and the truth that come from a wrong unit: fractions for percent, mm for cm or m."""
+_UNIT_SPREAD = 1.2
+"""Largest ratio of such a factor and the median one."""
+_LEAST_FOR_UNIT = 3
+"""Fewest values from which a wrong unit is told."""
 
 
 class NoFittingCallError(UsageError):
@@ -83,6 +91,8 @@ class FieldAgreement(FrozenModel):
     """Number of values that a question asks for, each with its tolerance."""
     n_within: int = 0
     """Number of these within the tolerance."""
+    factor: float | None = None
+    """About how many times the truth the values are, if that is a factor between units."""
 
 
 class ToolCheck(FrozenModel):
@@ -100,6 +110,8 @@ class ToolCheck(FrozenModel):
     """Fields that a question reads and no result had, with the number of these questions: they are lost."""
     passed_over: dict[str, int]
     """Arguments that calls gave and the binding neither uses nor names in ``when``, with the number of the calls."""
+    unfit: dict[str, int]
+    """Reference calls that ``when`` leaves out, by the argument and its value, the most frequent ones."""
     left_out: int
     """Calls whose arguments follow from an earlier result that is not the one that the truth belongs to."""
     strangers: int
@@ -166,7 +178,7 @@ def check_served(
     if not fitting.ids:
         raise NoFittingCallError(
             f"no reference call of {loaded.name} is one that the binding is made for",
-            hint=f"it binds {', '.join(toolset.bound)}; name another benchmark, or change `when`",
+            hint=_no_fit_hint(toolset, fitting),
         )
     runs = [
         evaluate(ours, progress, benchmark=loaded, only=fitting.ids).run,
@@ -175,6 +187,22 @@ def check_served(
     records = [_records_of(run, fitting.ids) for run in runs]
     strangers = run_now(_try_strangers(loaded, toolset, fitting, progress))
     return _summed_up(loaded, toolset, fitting, runs, records, strangers)
+
+
+def _no_fit_hint(toolset: ServedToolset, fitting: "_Fitting") -> str:
+    left_out = [_unfit_text(tool, _frequent(why)) for tool, why in fitting.unfit_calls.items()]
+    names = ", ".join(toolset.bound)
+    return " ".join([f"it binds {names}; name another benchmark, or change when.", *left_out])
+
+
+def _frequent(why: Counter[str]) -> dict[str, int]:
+    return dict(why.most_common(_MOST_LEFT_OUT))
+
+
+def _unfit_text(tool: str, why: Mapping[str, int]) -> str:
+    """Return which calls of a tool ``when`` leaves out."""
+    listed = "; ".join(f"{number} with {reason}" for reason, number in why.items())
+    return f"Calls of {tool} that the binding is not made for: {listed}."
 
 
 @dataclass
@@ -186,6 +214,8 @@ class _Fitting:
     example: dict[str, Arguments] = field(default_factory=dict[str, Arguments])
     others: list[Sample] = field(default_factory=list[Sample])
     """Questions without a call of a bound tool."""
+    unfit_calls: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """Calls of each bound tool that it is not made for, by why."""
 
 
 def _fitting_questions(benchmark: Benchmark, toolset: ServedToolset, *, quick: bool) -> _Fitting:
@@ -199,8 +229,12 @@ def _fitting_questions(benchmark: Benchmark, toolset: ServedToolset, *, quick: b
         if not bound:
             fitting.others.append(sample)
             continue
-        if any(_is_unfit(step, toolset) for step in bound):
+        reasons = [(step.tool, _why_unfit(step, toolset)) for step in bound]
+        if any(why for _, why in reasons):
             fitting.unfit += 1
+            for tool, why in reasons:
+                if why:
+                    fitting.unfit_calls.setdefault(tool, Counter())[why] += 1
             continue
         fitting.ids.add(sample.id)
         for step in bound:
@@ -208,13 +242,22 @@ def _fitting_questions(benchmark: Benchmark, toolset: ServedToolset, *, quick: b
     return fitting
 
 
-def _is_unfit(step: ReferenceStep, toolset: ServedToolset) -> bool:
-    """True if a binding is not made for a reference call, or our own tool would refuse it."""
+def _why_unfit(step: ReferenceStep, toolset: ServedToolset) -> str:
+    """Return why a binding is not made for a reference call, as ``target = tree``; empty if it is."""
     _, bound = toolset.bound[step.tool]
     try:
-        return bound.unfit(get_tool(step.tool).validate(_literal(step))) is not None
-    except ToolError:
-        return True
+        arguments = get_tool(step.tool).validate(_literal(step))
+    except ToolError as error:
+        return error.message
+    unfit = bound.unfit(arguments)
+    if unfit is None:
+        return ""
+    assert unfit.argument is not None
+    value = arguments.get(unfit.argument)
+    if value is None:
+        return f"{unfit.argument} not given"
+    is_listed = isinstance(bound.when[unfit.argument], tuple)
+    return f"{unfit.argument} = {value}" if is_listed else f"{unfit.argument} given"
 
 
 def _literal(step: ReferenceStep) -> Arguments:
@@ -269,7 +312,10 @@ def _calls_of(records: Iterable[Record], tool: str) -> list[_Answered]:
 
 
 def _tool_check(
-    bound: BoundTool, calls: Sequence[_Answered], strangers: tuple[int, int]
+    bound: BoundTool,
+    calls: Sequence[_Answered],
+    strangers: tuple[int, int],
+    unfit: Mapping[str, int],
 ) -> ToolCheck:
     defaults = get_tool(bound.name).spec.defaults
     passed_over = Counter(
@@ -292,6 +338,7 @@ def _tool_check(
         fields=_agreements(compared),
         not_given=_fields_not_given(calls),
         passed_over=dict(passed_over),
+        unfit=dict(unfit),
         left_out=len(calls) - len(compared),
         strangers=strangers[0],
         strangers_answered=strangers[1],
@@ -328,6 +375,7 @@ def _agreements(calls: Sequence[_Answered]) -> tuple[FieldAgreement, ...]:
 
 def _agreement(name: str, pairs: Sequence[tuple[Any, Any, ToleranceSlot | None]]) -> FieldAgreement:
     errors: list[float] = []
+    ratios: list[float] = []
     n_equal = n_judged = n_within = 0
     for given, truth, slot in pairs:
         n_equal += given == truth
@@ -335,6 +383,7 @@ def _agreement(name: str, pairs: Sequence[tuple[Any, Any, ToleranceSlot | None]]
             continue
         if truth:
             errors.append(abs(given - truth) / abs(truth))
+            ratios.append(given / truth)
         if slot is not None:
             n_judged += 1
             n_within += abs(given - truth) <= slot.margin
@@ -345,7 +394,17 @@ def _agreement(name: str, pairs: Sequence[tuple[Any, Any, ToleranceSlot | None]]
         n_equal=n_equal,
         n_judged=n_judged,
         n_within=n_within,
+        factor=unit_factor(ratios),
     )
+
+
+def unit_factor(ratios: Sequence[float]) -> float | None:
+    """Return the factor between units that values differ from the truth by; None if there is none."""
+    if len(ratios) < _LEAST_FOR_UNIT:
+        return None
+    middle = median(ratios)
+    near = (unit for unit in _UNITS if unit / _UNIT_SPREAD <= middle <= unit * _UNIT_SPREAD)
+    return next(near, None)
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
@@ -454,9 +513,13 @@ def _summed_up(
         sealed=use.sealed,
         runs=(str(runs[0]), str(runs[1])),
         tools=tuple(
-            _tool_check(bound, _calls_of(records[1], name), strangers.get(name, (0, 0)))
+            _tool_check(
+                bound,
+                _calls_of(records[1], name),
+                strangers.get(name, (0, 0)),
+                _frequent(fitting.unfit_calls.get(name, Counter())),
+            )
             for name, (_, bound) in toolset.bound.items()
-            if name in fitting.example
         ),
         metric=metric,
         means=compared.means.get(_MODE),
@@ -470,7 +533,11 @@ def _summed_up(
 
 def check_tables(check: ServedCheck) -> list[ReportTable]:
     """Return the tables of a check: points won, then calls and agreement of each tool."""
-    return [_points_table(check), _calls_table(check), *map(_fields_table, check.tools)]
+    return [
+        _points_table(check),
+        _calls_table(check),
+        *(_fields_table(tool) for tool in check.tools if tool.calls),
+    ]
 
 
 def _points_table(check: ServedCheck) -> ReportTable:
@@ -488,9 +555,10 @@ def _points_table(check: ServedCheck) -> ReportTable:
         table.notes.append(
             f"With every call right: {percent(ours)} with our tools, {percent(theirs)} with {check.server}."
         )
+    of_tools = ", ".join(tool.tool for tool in check.tools)
+    n_all = count_text(check.questions + check.unfit, "question")
     table.notes.append(
-        f"{count_text(check.questions, 'question')} whose calls the binding is made for; "
-        f"{check.unfit} others left out."
+        f"{n_all} with calls of {of_tools}: the binding is made for those of {check.questions}; {check.unfit} left out."
     )
     if check.invalid:
         table.notes.append(
@@ -519,6 +587,13 @@ def _calls_table(check: ServedCheck) -> ReportTable:
                 f"{given} of {tool.tool} with {name}, which the binding passes over: use it in an argument, or name it "
                 "in when."
             )
+        if tool.unfit:
+            table.notes.append(_unfit_text(tool.tool, tool.unfit))
+        if tool.calls and tool.refused == tool.calls:
+            sealed = " The server is sealed: it has no network." if check.sealed else ""
+            table.notes.append(
+                f"No call of {tool.tool} gave a result: look whether binding or server is at fault.{sealed}"
+            )
         for reason, number in tool.reasons.items():
             table.notes.append(f"{tool.tool} refused {number}: {reason}")
     table.notes.append(
@@ -537,6 +612,15 @@ def _fields_table(tool: ToolCheck) -> ReportTable:
         error = f"{percent(each.median_error)} %" if each.median_error is not None else ""
         within = f"{each.n_within} of {each.n_judged}" if each.n_judged else ""
         table.add_row(each.field, str(each.n), error, str(each.n_equal), within)
+        if each.factor is not None:
+            table.notes.append(
+                f"{each.field} is about {each.factor:g} times the truth: look at its unit in the binding."
+            )
+    if tool.fields:
+        table.notes.append(
+            "Within the tolerance: of the values that a question asks for as they are. "
+            "Others count by what is chosen or calculated from them."
+        )
     if tool.left_out:
         table.notes.append(
             f"{count_text(tool.left_out, 'call')} left out: an argument follows from another result than the truth's."

@@ -203,7 +203,9 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
     if any(kinds.get(name) == "expression" for name in wrong):  # compared as one with its variables
         wrong |= {name for name, kind in kinds.items() if kind == "variables"}
     error = own.observation.error if own.observation else None
-    if not wrong and (own.refused or (error is not None and error.kind == "invalid_argument")):
+    # The very arguments that worked in the reference are not at fault: this tool is another one, such as a server's.
+    is_rejected = error is not None and error.kind == "invalid_argument" and not same
+    if not wrong and (own.refused or is_rejected):
         works = step.observation is not None and step.observation.ok
         return frozenset(own.call.arguments) or frozenset(step.arguments) if works else wrong
     return wrong

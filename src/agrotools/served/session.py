@@ -13,6 +13,7 @@ import base64
 import binascii
 import logging
 import mimetypes
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -43,6 +44,9 @@ _MOST_PAGES = 100
 _END_S = 1.0
 """Seconds from the end of its input until the process of a server is killed."""
 _LAST_WORDS_BYTES = 20_000
+_PLACE_IN_CODE = re.compile(r'File ".+", line \d+')
+_ERROR_LINE = re.compile(r"[\w.]+(?:Error|Exception)\b")
+"""Last line of a traceback of Python, whose last place is the one in the server's own code."""
 _LONGEST_WORDS = 300
 """Characters of the last line of a server that a message shows."""
 _MESSAGE_TYPES = ("application/json", "text/event-stream")
@@ -261,7 +265,9 @@ class ServerSession:
         """Return the last line that the process wrote to standard error, behind a colon; empty if there is none."""
         lines = self._said.decode(errors="replace").split("\n")
         line = next((each.strip() for each in reversed(lines) if each.strip()), "")
-        return f": {line[:_LONGEST_WORDS]}" if line else ""
+        places = [found[0] for each in lines if (found := _PLACE_IN_CODE.search(each))]
+        place = f" ({places[-1]})" if places and _ERROR_LINE.match(line) else ""
+        return f": {line[:_LONGEST_WORDS]}{place}" if line else ""
 
     async def listing(self) -> Listing:
         """Return name, version and tools of the server, of all pages of its listing."""

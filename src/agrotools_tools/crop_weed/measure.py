@@ -352,7 +352,6 @@ def _by_head(
         )
         if not familiar:
             flags.append("out_of_distribution")
-            notes.append(f"the picture is unlike those that head {info.name} was trained on")
         return crop & plants.mask
     return None
 

@@ -55,7 +55,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="measurement",
-    version="3",
+    version="2",
     resolves=_resolve,
     data_files=NET_FILES,
     expert=(
@@ -280,11 +280,8 @@ def _searched(
         flags.append(FLAG)
     if has_depth is not None and has_depth.size and has_depth.mean() < _SPARSE_DEPTH:
         flags.append("depth_sparse")
-    notes = [*found.notes]
-    if is_strange and not found.with_net:  # the note of the net says it
-        notes.append("the picture is unlike those of fruit that the search was fitted to")
     numbered = list(enumerate(found.fruits, start=1))
-    return _SizedFruits(numbered, notes=tuple(notes), flags=tuple(flags))
+    return _SizedFruits(numbered, notes=found.notes, flags=tuple(flags))
 
 
 def _no_fruits(

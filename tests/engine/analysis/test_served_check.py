@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import support
-from agrotools.analysis.served_check import ServedCheck, check_served, check_tables
+from agrotools.analysis.served_check import ServedCheck, check_served, check_tables, unit_factor
 from agrotools.core import UsageError
 from agrotools.report.text_tables import markdown
 from agrotools.runner.records import iter_records
@@ -55,6 +55,8 @@ def test_a_tool_that_measures_nothing_loses_points(
     assert (cover.field, cover.n) == ("veg_pct", tool.calls - tool.left_out)
     assert (cover.n_judged, cover.n_within) == (1, 0)  # one question asks for the cover itself
     assert found.unfit == 5  # on bands
+    assert {"bands given", "region not given"} & tool.unfit.keys()
+    assert cover.factor is None
     assert cover.median_error is not None
     assert cover.median_error > 0.1
     assert not tool.passed_over.keys() & {"region", "bands"}, "the binding names these in when"
@@ -92,8 +94,15 @@ def test_a_binding_that_is_made_for_no_question_says_so(
     small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="no reference call"):
+    with pytest.raises(UsageError, match="no reference call") as raised:
         checked(small_benchmark, tmp_path, BINDING.replace("region = true", "region = false"))
+    assert "region given" in (raised.value.hint or "")
+
+
+def test_a_factor_of_units_is_told_from_an_error():
+    assert unit_factor([0.0098, 0.0101, 0.0099]) == 0.01
+    assert unit_factor([0.5, 0.01, 0.7]) is None
+    assert unit_factor([100.0, 101.0]) is None, "too few values"
 
 
 def test_a_benchmark_without_such_a_call_does_not_lose_the_check_of_another_one(

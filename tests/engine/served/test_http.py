@@ -57,7 +57,7 @@ async def test_results_pictures_and_files_are_those_of_a_server_that_we_start(
             structured = await called(executor, at, "cover", image_path="leaf.jpg")
             assert structured.result == {"cover": 0.5}
             by_path = await called(executor, at, "segment", image_path="leaf.jpg")
-            assert by_path.result == {"session_id": "session-1", "warnings": []}
+            assert by_path.result == {"session_id": "session-1", "sessions": 1, "warnings": []}
             by_content = await called(executor, at, "size", image="leaf.jpg")
             assert by_content.result == {"bytes": 250}
             refused = await called(executor, at, "segment", image_path="leaf.jpg", threshold=900)
