@@ -80,12 +80,18 @@ def _result_fields(tool: ServedTool) -> tuple[str, ...]:
     return () if fields.keys() == {"result"} else tuple(fields)
 
 
-def proposed_binding(listing: Listing, server: str, ours: Mapping[str, Mapping[str, Any]]) -> str:
+def proposed_binding(
+    listing: Listing,
+    server: str,
+    ours: Mapping[str, Mapping[str, Any]],
+    fields: Mapping[str, Sequence[str]],
+) -> str:
     """Return the text of a binding for a server: tools of our names are bound, the others stand in comments.
 
     Args:
         server: address of the server.
         ours: JSON Schemas of the arguments of our tools, by name.
+        fields: fields of the results of the tools that are listed at the end, by name.
     """
     name = f"{listing.name} {listing.version}".strip()
     lines = [
@@ -96,7 +102,10 @@ def proposed_binding(listing: Listing, server: str, ours: Mapping[str, Mapping[s
     for tool in listing.tools:
         lines += _of_our_name(tool, ours[tool.name]) if tool.name in ours else _in_comments(tool)
         lines.append("")
-    return "\n".join(lines)
+    lines.append("# Our tools: arguments, for placeholders and `when` -> fields of the result")
+    for tool, names in fields.items():
+        lines.append(f"# {tool}: {', '.join(_properties(ours[tool]))} -> {', '.join(names)}")
+    return "\n".join([*lines, ""])
 
 
 def _of_our_name(tool: ServedTool, ours: Mapping[str, Any]) -> list[str]:
@@ -128,7 +137,7 @@ def _in_comments(tool: ServedTool) -> list[str]:
     first = (tool.description.strip().split("\n") or [""])[0][:100]
     lines = [
         f"# {tool.name}: {first}",
-        "# decide: the name of our tool in place of OURS (agrotools tools list)",
+        "# decide: the name of our tool in place of OURS (see the end of this file)",
         "# [[OURS.calls]]",
         f"# tool = {_text(tool.name)}",
         f"# arguments = {{ {', '.join(arguments)} }}",

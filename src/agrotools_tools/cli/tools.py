@@ -323,8 +323,14 @@ def _check_schemas(server: str, propose: Path | None, *, as_json: bool) -> None:
     listed = asyncio.run(list_server(read_address(server)))
     listing = listed.listing
     if propose is not None:
-        ours = {name: get_tool(name).spec.parameters for name in tool_names()}
-        if not write_new(propose, proposed_binding(listing, server, ours).encode()):
+        tools = {name: get_tool(name) for name in tool_names()}
+        arguments = {name: tool.spec.parameters for name, tool in tools.items()}
+        fields = {
+            name: [each for each in tool.result_type.model_fields if each not in ("notes", "flags")]
+            for name, tool in tools.items()
+            if tool.category not in ("general", "published")
+        }
+        if not write_new(propose, proposed_binding(listing, server, arguments, fields).encode()):
             raise UsageError(f"{propose} exists", hint="give another file, or remove it")
         typer.echo(f"wrote {propose}", err=True)
     rows = check_schemas(listing)

@@ -183,7 +183,8 @@ def test_a_table_without_calls_is_the_served_tool_of_the_same_name(tmp_path: Pat
 def test_a_proposal_binds_equal_names_and_leaves_the_rest_to_a_person(tmp_path: Path):
     same = ServedTool("measure_leaf", "", measure_leaf.spec.parameters, None)
     ours = {"measure_leaf": measure_leaf.spec.parameters}
-    text = proposed_binding(Listing("field", "1", (*LISTING.tools, same)), "served", ours)
+    fields = {"measure_leaf": ("leaf_area_cm2",)}
+    text = proposed_binding(Listing("field", "1", (*LISTING.tools, same)), "served", ours, fields)
     file = tmp_path / "binding.toml"
     file.write_text(text)
     binding = read_binding(file, find_tool)
@@ -191,6 +192,7 @@ def test_a_proposal_binds_equal_names_and_leaves_the_rest_to_a_person(tmp_path: 
     assert [*binding.tools] == ["measure_leaf"]
     assert '# arguments = { image_path = "{image}" }' in text
     assert '# FIELD = "leaf_count"' in text
+    assert "-> leaf_area_cm2" in text
 
 
 def test_a_listing_is_checked_for_what_models_need():
