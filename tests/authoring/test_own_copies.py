@@ -11,6 +11,7 @@ from agrotools.core.errors import NoFileError
 from agrotools.core.readings import Readings
 from agrotools.loading import load_folder
 from agrotools_build.own_photos.building import build_from_photos
+from agrotools_build.own_photos.copies import sets_of_copies
 from agrotools_build.own_photos.plan import Plan
 from agrotools_build.own_photos.proposal import propose_plan
 from agrotools_build.own_photos.questions import joined_clusters
@@ -124,6 +125,14 @@ def test_the_group_of_a_question_of_kobotoolbox_is_no_part_of_its_header(tmp_pat
     assert match_rows(folder, tmp_path / "t.csv", given=in_full).images_column == "Tree/Photo"
 
 
+def test_the_photo_that_copies_name_is_of_their_set(tmp_path: Path):
+    copies = [tmp_path / f"IMG_2_jpg.rf.{letter * 32}.jpg" for letter in "ab"]
+    original, other = tmp_path / "IMG_2.jpg", tmp_path / "IMG_2.png"
+    assert sets_of_copies([original, other, *copies], {}, {}) == [[original, *copies]]
+    twice = [tmp_path / "east" / "IMG_2.jpg", tmp_path / "west" / "IMG_2.jpg"]
+    assert sets_of_copies([*twice, *copies], {}, {}) == [copies], "either may be the original"
+
+
 OUTLINES = """image_path,label,geometry
 0.png,Tree,"POLYGON ((10 10, 25 10, 25 25, 10 10))"
 0.png,Tree,"POLYGON ((40 10, 55 10, 55 25, 40 10))"
@@ -151,3 +160,25 @@ def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, name):
     with pytest.raises(NoFileError, match=rf"{name} cannot be read") as refused:
         match_rows(folder, tmp_path / name)
     assert ".csv" in str(refused.value.hint)
+
+
+def test_geojson_is_refused_by_name(tmp_path: Path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    _picture(0).save(folder / "0.png")
+    (tmp_path / "t.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": []}))
+    with pytest.raises(NoFileError, match="GeoJSON") as refused:
+        match_rows(folder, tmp_path / "t.geojson")
+    assert ".csv" in str(refused.value.hint)
+
+
+def test_a_photo_of_inaturalist_is_found_by_its_number(tmp_path: Path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    lines = ["id,image_url,weed"]
+    for number in range(3):
+        _picture(number).save(folder / f"35{number}.jpg")
+        lines.append(f"{number},https://a.org/photos/35{number}/medium.jpg,Lantana")
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    seen = match_rows(folder, tmp_path / "t.csv")
+    assert [each.image.stem for each in seen.matched] == ["350", "351", "352"]

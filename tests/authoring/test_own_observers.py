@@ -161,6 +161,25 @@ def test_one_answer_settles_columns_of_one_question(photos, answer, asked):
         assert quantities == ["the number of spots (Spots)", "the number of spots (Flecken gesamt)"]
 
 
+def test_columns_that_name_the_same_things_raise_no_question(photos):
+    """An export of iNaturalist has the common and the scientific name of each plant."""
+    common = ["lantana", "parkinsonia", "parthenium", "rubber vine", "snake weed"] * 2
+    scientific = [
+        "Lantana camara",
+        "Parkinsonia aculeata",
+        "Parthenium hysterophorus",
+        "Cryptostegia grandiflora",
+        "Stachytarpheta",
+    ] * 2
+    known = "scientific_name.names.Stachytarpheta=snake weed"
+    headers = ["species_guess", "scientific_name"]
+    words = ["species_guess.ask=weed", "scientific_name.ask=weed", known]
+    _, readings = _read(photos, headers, [common, scientific], *words)
+    assert readings.questions == []
+    _, readings = _read(photos, headers, [common, scientific[::-1]], *words)
+    assert [each.option for each in readings.questions] == ["--set=species_guess.second"]
+
+
 def test_columns_with_the_same_values_raise_no_question(photos):
     _, readings = _read(photos, ["Spots", "Flecken gesamt"], [FIRST, FIRST])
     assert readings.questions == []

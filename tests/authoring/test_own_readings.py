@@ -16,7 +16,7 @@ from agrotools_build.own_photos.answering import (
     split_settings,
     with_answers,
 )
-from agrotools_build.own_photos.building import answers_of
+from agrotools_build.own_photos.building import answers_of, copies_that_differ
 from agrotools_build.own_photos.plan import Column, Plan, SkippedRows
 from agrotools_build.own_photos.proposal import propose_plan
 from agrotools_build.own_photos.sheets import choose_sheet, sheets_together
@@ -312,6 +312,21 @@ def test_copies_of_a_photo_with_other_answers_are_left_out(photos, tmp_path: Pat
     assert "'same.jpg' is a copy of another photo" in said
 
 
+def test_copies_by_name_with_other_answers_are_kept_and_named(photos, tmp_path: Path):
+    copies = []
+    for number, name in enumerate(NAMES[:2]):
+        copy = photos / f"{name[:-4]}_jpg.rf.{'0' * 32}.jpg"
+        Image.new("RGB", (40, 30), (200, 80 * number, 0)).save(copy)
+        copies.append((photos / name, copy))
+    rows = [*COUNTS, [copies[0][1].name, 9], [copies[1][1].name, 2]]
+    seen = match_rows(photos, _csv(tmp_path / "t.csv", rows))
+    column = Column(column="Apples", ask="count", target="apple")
+    values = {"Apples": answers_of(seen, column, SkippedRows())}
+    (said,) = copies_that_differ(copies, [column], values, seen)
+    assert f"{NAMES[0]}: 1.0 and {copies[0][1].name}: 9.0" in said
+    assert NAMES[1] not in said, "the answers of these are alike"
+
+
 def test_photos_are_found_under_the_name_of_the_phone(photos, tmp_path: Path):
     shutil.copy(photos / NAMES[5], photos / "IMG_1.png")  # two pictures have this name
     table = tmp_path / "t.csv"
@@ -344,6 +359,8 @@ def test_unknown_names_are_asked_about_and_a_near_one_is_proposed(photos, tmp_pa
         "--set=Diagnóstico.names.xyz", "--set=Diagnóstico.names.miner?"
     ]  # fmt: skip
     assert [each.proposed for each in readings.questions] == ["xyz", "coffee leaf miner"]
+    for question in readings.questions:
+        assert "healthy" in [choice.value for choice in question.choices]
     assert plan.columns[0].names == {"xyz": "xyz", "miner?": "coffee leaf miner"}
     assert readings.left == ["2 x #N/A of column Diagnóstico (taken as empty)"]
     assert "2 x 'xyz' of column Diagnóstico as it is (no tool can return it)" in readings.taken
@@ -551,6 +568,32 @@ def test_a_first_row_without_its_photo_is_no_header(photos, tmp_path: Path, firs
     assert _questions(photos, _csv(tmp_path / "t.csv", rows)) == {}
 
 
+def test_an_encoding_in_doubt_is_asked_for_with_the_words_that_it_gives(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    rows = [f"{name};{at}" for at, name in enumerate(NAMES)]
+    table.write_text("\n".join(["Zdjęcie;Jabłka na gałęzi, środa", *rows]), encoding="cp1250")
+    seen = match_rows(photos, table, None, readings := Readings())
+    (question,) = readings.questions
+    assert question.option == "--set=encoding"
+    assert {choice.value: choice.gives.split(", ")[0] for choice in question.choices} == {
+        "cp1250": "Zdjęcie",
+        "cp1252": "Zdjêcie",
+    }
+    assert question.proposed == seen.table.encoding == "cp1250"
+    seen = match_rows(photos, table, None, readings := Readings(), {"encoding": "cp1252"})
+    assert (seen.images_column, readings.questions) == ("Zdjêcie", [])
+
+
+def test_an_encoding_that_all_code_pages_read_alike_is_not_asked_for(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    rows = [f"{name};{at}" for at, name in enumerate(NAMES)]
+    table.write_text("\n".join(["Photo;Apples – all", *rows]), encoding="cp1252")
+    seen = match_rows(photos, table, None, readings := Readings())
+    assert readings.questions == []
+    assert "t.csv in the encoding cp1252" in readings.taken
+    assert seen.table.columns == ("Photo", "Apples – all")
+
+
 @pytest.mark.parametrize("header", ["Photo", "Image name", "Leaf"])
 def test_rows_below_a_second_header_are_another_table(photos, tmp_path: Path, header):
     lower = [[header, "Lesions"], *([name, 30] for name in NAMES[8:])]
@@ -586,6 +629,22 @@ def test_columns_behind_other_photos_are_left(photos, tmp_path: Path):
     adjacent = [["Before", "After", "Apples"], *([n, NAMES[-at], at] for at, n in enumerate(NAMES))]
     plan, _ = _read(photos, _csv(tmp_path / "u.csv", adjacent), "images_column=Before")
     assert [each.column for each in plan.columns if each.is_asked] == ["Apples"]
+
+
+def test_rows_that_name_a_photo_in_another_column_are_never_of_the_photo_above(
+    photos, tmp_path: Path
+):
+    """A form with two questions for a photo has one of them in each row."""
+    rows = [[name, "", at, ""] for at, name in enumerate(NAMES[:4])]
+    rows += [["", name, "", at] for at, name in enumerate(NAMES[4:])]
+    table = _csv(tmp_path / "t.csv", [["Leaf photo", "Tree photo", "Spots", "Apples"], *rows])
+    for column, named in (("Leaf photo", NAMES[:4]), ("Tree photo", NAMES[4:])):
+        given = {"images_column": column, "unnamed_rows": "above"}
+        seen = match_rows(photos, table, None, readings := Readings(), given)
+        assert [each.image.name for each in seen.matched] == named
+        assert readings.questions == []
+        other = {"Leaf photo": "Tree photo", "Tree photo": "Leaf photo"}[column]
+        assert any(f"--set=images_column={other}" in left for left in readings.left)
 
 
 def test_it_is_asked_whether_rows_without_a_photo_are_of_the_photo_above(photos, tmp_path: Path):

@@ -14,6 +14,8 @@ from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.text.decimal_marks import NumberText
 from agrotools.text.tables import CellFault, Row, SheetTable
 
+_OF_INATURALIST = re.compile(r"/photos/(\d+)/(?:square|thumb|small|medium|large|original)\.\w+$")
+"""End of the address of a photo in an export of iNaturalist: its number, and the name of a size."""
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
 IMAGE_NAME = re.compile(
@@ -105,11 +107,15 @@ class Images:
     def find_by_end(self, cell: str) -> Path | None:
         """Return the picture whose path ends most like the path in a cell: IMG_1.jpg of photos/2025/IMG_1.jpg.
 
+        Of an address of iNaturalist, the number of the photo is its name: 35.jpg of photos/35/medium.jpg.
         None if two pictures end equally like it.
         """
         written = PurePosixPath(plain_name(cell.replace("\\", "/").removeprefix("./")))
         if len(written.parts) == 1 or ".." in written.parts:
             return None
+        if number := _OF_INATURALIST.search(written.as_posix()):
+            numbered = self._at.get(("stem", number[1]), [])
+            return numbered[0] if len(numbered) == 1 and not numbered[0].is_symlink() else None
         ends: dict[int, list[Path]] = {}
         for picture in self._at.get(("name", written.name), []):
             place = PurePosixPath(plain_name(picture.relative_to(self.folder).as_posix()))

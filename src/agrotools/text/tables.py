@@ -37,7 +37,17 @@ IsData = Callable[[Sequence[str]], bool]
 """Tells from its cells that a row holds data, so that it is no row of a header."""
 
 DELIMITERS = (",", ";", "\t", "|")
-ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
+UNTOLD = "latin-1"
+"""Encoding of a file whose bytes are in none of the others: any bytes are text in it."""
+ENCODINGS = ("utf-8", "gb18030", UNTOLD, "utf-16")
+_CODE_PAGES = ("cp1252", "cp1250", "cp1254")
+"""Code pages of Windows for Latin letters (Western, Central European, Turkish), in which Excel saves CSV files."""
+_CONTROLS = re.compile("[\x80-\x9f]")
+"""Control characters of Latin-1, which no table has: these bytes are letters in the code pages of Windows."""
+_SIGN_AT_LETTER = re.compile(r"(?<=[^\W\d_])[\u00a1-\u00bf]|[\u00a1-\u00bf](?=[^\W\d_])")
+"""Sign beside a letter, as in ``po³udnie``: in another code page it is a letter."""
+_WORDS_SHOWN = 5
+"""Words that show how an encoding reads a file."""
 _DETECTED_BYTES = 1 << 24
 """Size of the start of a file from which its encoding is detected."""
 _SAMPLE_ROWS = 100
@@ -228,6 +238,11 @@ def open_table(
             fill_merged=fill_merged,
             mark_struck=mark_struck,
             sought=_Sought(header, is_data),
+        )
+    if path.suffix.lower() == ".geojson":
+        raise NoFileError(
+            f"{path.name} cannot be read: GeoJSON is no table",
+            hint="open it in QGIS and export the layer as .csv or .xlsx",
         )
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
@@ -898,7 +913,45 @@ def found_encoding(path: Path) -> str:
             letters and signs >= 0.9 * len(letters) and _common(letters) >= 0.5 * signs
         ):
             return encoding
-    return "latin-1"
+    return UNTOLD
+
+
+def encodings_in_doubt(path: Path) -> dict[str, list[str]]:
+    """Return the encodings that a CSV file may have, the likeliest first, each with some words as it reads them.
+
+    Empty if the encoding is not in doubt: Latin-1 is, where it gives control characters.
+    """
+    if path.suffix.lower() in WORKBOOKS or not path.is_file() or _is_binary(path):
+        return {}
+    if found_encoding(path) != UNTOLD:
+        return {}
+    with path.open("rb") as file:
+        content = file.read(_DETECTED_BYTES)
+    if not _CONTROLS.search(content.decode(UNTOLD)):
+        return {}
+    texts: dict[str, str] = {}
+    for encoding in _CODE_PAGES:
+        with suppress(UnicodeDecodeError):
+            text = content.decode(encoding)
+            if text not in texts.values():
+                texts[encoding] = text
+    if not texts:
+        texts[UNTOLD] = content.decode(UNTOLD)
+    # Words stand at the same places in all encodings of one byte a letter.
+    written = re.finditer(rb"[^\s,;|\"]*[\x80-\xff][^\s,;|\"]*", content)
+    places = [word.span() for word in written]
+    likeliest = sorted(texts, key=lambda encoding: len(_SIGN_AT_LETTER.findall(texts[encoding])))
+    shown: dict[str, list[str]] = {}
+    for encoding in likeliest:
+        words = [texts[encoding][start:end] for start, end in places if _is_told(texts, start, end)]
+        shown[encoding] = [*dict.fromkeys(words)][:_WORDS_SHOWN]
+    return shown
+
+
+def _is_told(texts: Mapping[str, str], start: int, end: int) -> bool:
+    """Return True if a word tells encodings apart; where there is only one, any word with a control character does."""
+    readings = {text[start:end] for text in texts.values()}
+    return len(readings) > 1 or len(texts) == 1
 
 
 def _common(letters: Iterable[str]) -> int:

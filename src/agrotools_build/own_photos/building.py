@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError
 from agrotools.core.progress import Progress, no_progress
-from agrotools.core.texts import difference_text
+from agrotools.core.texts import count_text, difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.picture_folder import PHONE_SUFFIXES, Images
 from agrotools.formats.table_use import USE_KEY, TableUse, stored_use
@@ -301,6 +301,7 @@ def build_from_photos(
             raise BenchmarkError(why, hint=error.advice) from error
     warnings = [
         *_unknown_names(columns, part_of),
+        *copies_that_differ(copies, columns, values, seen),
         *label_warnings(stored_labels(header.metadata), backends),
     ]
     agreements = tuple(said for _, said in agreed.values() if said)
@@ -853,6 +854,45 @@ def _categories(
         return key_of.get(text, text)
 
     return category_of
+
+
+def copies_that_differ(
+    copies: Sequence[Sequence[Path]],
+    columns: Sequence[Column],
+    values: Mapping[str, Mapping[Path, Value]],
+    seen: DetectedTable,
+) -> Iterator[str]:
+    """Yield a line for each column with the copies of photos that have different answers; all of them are kept."""
+    for column in columns:
+        if column.column in seen.table.counted:
+            continue  # A cropped copy has fewer of the annotated objects.
+        of_column = values[column.column]
+        differ: list[str] = []
+        for photos in copies:
+            answers = {photo: of_column[photo] for photo in photos if photo in of_column}
+            if not _are_alike([*answers.values()], column):
+                each = [f"{seen.images.shown_name(at)}: {value!r}" for at, value in answers.items()]
+                differ.append(" and ".join(each))
+        if differ:
+            yield (
+                f"{column.column}: copies of one photo have different answers in {count_text(len(differ), 'set')} "
+                f"({listed(differ)}); all are kept. Correct the wrong ones in the table"
+            )
+
+
+def _are_alike(values: Sequence[Value], column: Column) -> bool:
+    """Return True if values are one answer: names of one thing, or numbers within the tolerance of each other."""
+    measure = measures()[column.ask]
+    if measure.kind == "number":
+        numbers = sorted(float(value) for value in values)
+        if not numbers:
+            return True
+        alike, _ = _agreement_of_numbers(
+            [(numbers[0], numbers[-1])], *tolerance_of(column, measure)
+        )
+        return all(alike)
+    category_of = _categories(column, measure, values)
+    return len({category_of(value) for value in values}) <= 1
 
 
 def _rule_of_truth(

@@ -8,7 +8,7 @@ from agrotools.core.texts import count_text
 from agrotools_build.own_photos.plan import listed
 from agrotools_build.quality import PictureFeatures, near_pairs
 
-_OF_ROBOFLOW = re.compile(r"(?P<photo>.+)_\w{3,4}\.rf\.\w+(?:\.\w+)?")
+_OF_ROBOFLOW = re.compile(r"(?P<photo>.+)_(?P<ending>\w{3,4})\.rf\.\w+(?:\.\w+)?")
 """Name that Roboflow gives each copy of a photo that it exports: ``IMG_1_jpg.rf.HASH`` of ``IMG_1.jpg``."""
 
 _SAME_PHOTO = 0.95
@@ -41,6 +41,14 @@ def sets_of_copies(
     for photo in ordered:
         if source := sources.get(photo) or _source_in_name(photo):
             join(first_of.setdefault(source, photo), photo)
+    by_name: dict[str, list[Path]] = {}
+    for photo in ordered:
+        by_name.setdefault(photo.name, []).append(photo)
+    for source, copy in first_of.items():
+        originals = by_name.get(source, [])
+        # Photos of one name in two folders may be two photos.
+        if len(originals) == 1:
+            join(copy, originals[0])
     seen = [photo for photo in ordered if photo in features]
     for first, second, correlation in near_pairs([features[photo] for photo in seen]):
         if correlation >= _SAME_PHOTO:
@@ -52,7 +60,7 @@ def sets_of_copies(
 def _source_in_name(photo: Path) -> str:
     """Return the photo that the name of a copy names; empty for other names."""
     found = _OF_ROBOFLOW.fullmatch(photo.stem)
-    return found["photo"] if found else ""
+    return f"{found['photo']}.{found['ending']}" if found else ""
 
 
 def copies_text(copies: Sequence[Sequence[Path]], *, are_together: bool) -> str:

@@ -10,7 +10,7 @@ from agrotools_build.own_photos.columns import crop_in
 
 _OFFERED = 3
 """Number of names that are offered: one line on the screen holds about three."""
-_HEALTHY = "healthy"
+HEALTHY = "healthy"
 
 _KINDS: dict[str, tuple[Kind, ...]] = {
     "disease": ("disease", "pest"),
@@ -45,8 +45,8 @@ def _spellings(ask: str, crop: str | None) -> dict[str, list[str]]:
     """
     spelt: dict[str, list[str]] = {}
     if ask != "weed":
-        spelt[_HEALTHY] = [_HEALTHY]
-        spelt |= {word: [_HEALTHY] for word in foreign_words("healthy")}
+        spelt[HEALTHY] = [HEALTHY]
+        spelt |= {word: [HEALTHY] for word in foreign_words("healthy")}
         if crop is None:
             return spelt
     for entry in kb_names().of_kinds(_KINDS[ask], crop):

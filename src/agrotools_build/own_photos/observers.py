@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.knowledge.words import folded
 from agrotools.text import cells
 from agrotools.text.decimal_marks import detect_decimal
 from agrotools.text.tables import SheetTable
 from agrotools.text.units import canonical_unit
 from agrotools_build.own_photos.headers import read_header, words_in, words_of
-from agrotools_build.own_photos.plan import Column, Kind, Measure, measures
+from agrotools_build.own_photos.plan import Column, Kind, measures
+from agrotools_build.own_photos.questions import ColumnNames
 from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 
@@ -159,33 +159,37 @@ def are_numbered(group: Alike) -> bool:
     return {*group.tails.values()} <= {"number", "none"} and "number" in group.tails.values()
 
 
-def are_observers(group: Alike, seen: DetectedTable, measure: Measure) -> bool:
+def are_observers(group: Alike, seen: DetectedTable, first: Column) -> bool:
     """Return True if columns are of two observers: their headers say it, and their values do not contradict it."""
     if len(group.headers) > 2 or not {*group.tails.values()} <= {"number", "person"}:
         return False
-    agree = agreement(group.headers[0], group.headers[1], seen, measure)
+    second = first.model_copy(update={"column": group.headers[1]})
+    agree = agreement(first, second, seen)
     return are_numbered(group) if agree is None else agree
 
 
-def agreement(first: str, second: str, seen: DetectedTable, measure: Measure) -> bool | None:
+def agreement(first: Column, second: Column, seen: DetectedTable) -> bool | None:
     """Return True if two columns agree as two observers of one thing do, None if too few photos have both."""
-    if measure.kind == "number":
-        numbers = [(float(a), float(b)) for a, b in _pairs(first, second, seen, "number")]
+    if measures()[first.ask].kind == "number":
+        numbers = [(float(a), float(b)) for a, b in _pairs(first, second, seen)]
         if len(numbers) < _FEWEST_PHOTOS:
             return None
         concordance = weighted_kappa(numbers)
         return concordance is not None and concordance >= _ALIKE
-    names = _pairs(first, second, seen, measure.kind)
+    names = _pairs(first, second, seen)
     if len(names) < _FEWEST_PHOTOS:
         return None
     kappa, _ = cohens_kappa(names)
     return all(a == b for a, b in names) if kappa is None else kappa >= _ALIKE_NAMES
 
 
-def _pairs(first: str, second: str, seen: DetectedTable, kind: Kind) -> list[tuple[str, str]]:
-    """Return the values of the rows with a usable cell in both columns, as text."""
-    texts = [[text for _, _, text in seen.cells_of(column)] for column in (first, second)]
+def _pairs(first: Column, second: Column, seen: DetectedTable) -> list[tuple[str, str]]:
+    """Return the values of the rows with a usable cell in both columns, as text; of names, the things they name."""
+    kind = measures()[first.ask].kind
+    texts = [[text for _, _, text in seen.cells_of(each.column)] for each in (first, second)]
     decimal, _, _ = detect_decimal([*texts[0], *texts[1]])
+    meant = [_named_things(each, of) for each, of in zip((first, second), texts, strict=True)]
+    names = ColumnNames.of(first, [name for of in meant for name in of.values()])
     pairs: list[tuple[str, str]] = []
     for a, b in zip(*texts, strict=True):
         if cells.is_empty(a) or cells.is_empty(b):
@@ -196,9 +200,21 @@ def _pairs(first: str, second: str, seen: DetectedTable, kind: Kind) -> list[tup
                 pairs.append((str(numbers[0]), str(numbers[1])))
             elif kind == "yes":
                 pairs.append((str(cells.yes_or_no(a)), str(cells.yes_or_no(b))))
-            else:
-                pairs.append((folded(a), folded(b)))
+            elif a in meant[0] and b in meant[1]:
+                pairs.append((names.key_of(meant[0][a]), names.key_of(meant[1][b])))
     return pairs
+
+
+def _named_things(column: Column, texts: Sequence[str]) -> dict[str, str]:
+    """Return the name that each cell of a column of names means; empty for a column of others."""
+    if measures()[column.ask].kind != "name":
+        return {}
+    meant: dict[str, str] = {}
+    for text in texts:
+        with suppress(cells.CellFault):
+            name = cells.name(text)
+            meant[text] = column.meaning_of(name) or name
+    return meant
 
 
 def partners_of(column: Column, columns: Sequence[Column], table: SheetTable) -> list[Column]:
@@ -221,12 +237,11 @@ def asked_alike(column: Column, columns: Sequence[Column], seen: DetectedTable) 
     """
     if not column.is_asked:
         return []
-    kind = measures()[column.ask].kind
     found: list[Column] = []
     for each in columns:
         if each.column == column.column or _words_asked(each) != _words_asked(column):
             continue
-        if any(a != b for a, b in _pairs(column.column, each.column, seen, kind)):
+        if any(a != b for a, b in _pairs(column, each, seen)):
             found.append(each)
     return found
 

@@ -28,7 +28,7 @@ from agrotools_build.own_photos.columns import (
     target_in,
     texts_of,
 )
-from agrotools_build.own_photos.nearest import nearest_names
+from agrotools_build.own_photos.nearest import HEALTHY, nearest_names
 from agrotools_build.own_photos.observers import (
     APART,
     ONLY,
@@ -210,7 +210,9 @@ def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestio
         question = _what_is_meant(column, text, n_cells, names)
         # A name in doubt ("rust?") is none.
         as_it_is = [] if is_in_doubt(text) else [text]
-        choices = (*near, *as_it_is, NOTHING)
+        # Words for a plant without a problem ("OK") are too many to be known.
+        healthy = [] if column.ask == "weed" else [HEALTHY]
+        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, NOTHING)))
         lacking.append(
             OpenQuestion(name, NAMES, question, choices, part=text, suggested=choices[0])
         )
@@ -485,7 +487,7 @@ def _second_observers(seen: DetectedTable) -> dict[str, str]:
         if len(others) < len(group.headers):
             continue
         first = read_column(others[0], seen, others[1]).column
-        is_clear = first.is_asked and are_observers(group, seen, measures()[first.ask])
+        is_clear = first.is_asked and are_observers(group, seen, first)
         seconds[others[0]] = others[1] if is_clear else UNDECIDED
     return seconds
 
@@ -507,7 +509,7 @@ def which_observers(plan: Plan, column: Column, seen: DetectedTable) -> OpenQues
         return None
     headers = [column.column, *others]
     listed = " and ".join(map(repr, headers))
-    agree = agreement(column.column, others[0], seen, measures()[column.ask])
+    agree = agreement(column, partners[0], seen)
     found: dict[bool | None, str] = {
         True: " They agree on most photos.",
         False: " They differ on many photos.",

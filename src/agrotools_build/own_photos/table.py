@@ -18,6 +18,7 @@ from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.formats.picture_folder import (
     IMAGE_HEADER,
     IMAGE_NAME,
+    IMAGES_OPTION,
     SUFFIXES,
     Images,
     image_column,
@@ -28,11 +29,13 @@ from agrotools.formats.picture_folder import (
 from agrotools.text.cells import is_empty
 from agrotools.text.tables import (
     UNNAMED,
+    UNTOLD,
     CellFault,
     HeaderRows,
     Row,
     SheetTable,
     columns_alike,
+    encodings_in_doubt,
     formulas_without_value,
     open_table,
     unique_names,
@@ -112,6 +115,8 @@ class DetectedTable:
 
 _OF_ANNOTATIONS = ("attribute", GROUPS, SIZES)
 """Keys of a plan that say how annotations are read."""
+ENCODING = "--set=encoding"
+"""Option that names the encoding of a CSV file."""
 HEADER = "header"
 UNNAMED_ROWS = "unnamed_rows"
 PHOTO_NUMBERS = "photo_numbers"
@@ -165,6 +170,7 @@ def match_rows(
     for asked in plan.columns if plan else ():
         table.require_columns(asked.column, asked.second or column)
     found = _matching(table, column, pictures, skipped, readings)
+    _leave_rows_of_other_column(found, column, skipped, readings)
     _take_rows_below(found, table, settings.unnamed_rows, readings)
     _take_numbers(found, table, column, pictures, settings.photo_numbers, readings)
     doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
@@ -290,6 +296,8 @@ class _Matching:
     """Rows without a name of a photo, each with the photo of the nearest row above that has one."""
     elsewhere: list[str] = field(default_factory=list[str])
     """Cells that name the photos in rows of another table below the first."""
+    in_other_column: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Rows that name no photo in the column of the photos but one in another column, by that column."""
 
     def doubtful(self) -> set[Path]:
         """Return the pictures that several paths end like: 2024/IMG_1.jpg and 2025/IMG_1.jpg are two photos."""
@@ -323,6 +331,12 @@ def _matching(
         # Photos of annotations have been looked for already, with the folders in their names.
         if image is None and not table.is_of_annotations:
             image = _found_by_part(images, cell, found)
+        other = "" if cell else _column_with_other_photo(table, cells, images, above)
+        if other:
+            # The rows below it may be of that photo, and are not of the one above.
+            above = None
+            found.in_other_column.setdefault(other, []).append(row)
+            continue
         if image is None and not cell and above is not None and not any(map(is_note, cells)):
             found.below.append(Matched(row, above, cells))
             continue
@@ -335,6 +349,31 @@ def _matching(
         else:
             found.matched.append(Matched(row, image, cells))
     return found
+
+
+def _column_with_other_photo(
+    table: SheetTable, cells: Sequence[str], images: Images, above: Path | None
+) -> str:
+    """Return the first column in which a row names a photo that is not the one above; empty if none does."""
+    for name, cell in zip(table.columns, cells, strict=False):
+        if _names_photo(images, cell) and named_picture(images, cell) not in (None, above):
+            return name
+    return ""
+
+
+def _leave_rows_of_other_column(
+    found: _Matching, column: str, skipped: SkippedRows, readings: Readings
+) -> None:
+    """Say which rows name their photo in another column, as a form with a question for each kind of photo has them."""
+    for other, rows in found.in_other_column.items():
+        reads_them = f"{IMAGES_OPTION}={other}"
+        for row in rows:
+            what = f"is empty, and {other!r} names a photo"
+            skipped.add(column, what, f"'{reads_them}' reads these rows", row)
+        number = (
+            "1 row that names its photo" if len(rows) == 1 else f"{len(rows)} rows that name photos"
+        )
+        readings.leave(f"{number} in column {other!r} ('{reads_them}' reads them instead)")
 
 
 ABOVE = "above"
@@ -564,6 +603,7 @@ def _opened(
 
     always = {"fill_merged": True, "allow_formulas": True, "mark_struck": True, "is_data": is_data}
     settings = {**settings, **always}
+    settings["encoding"] = _choose_encoding(path, settings.get("encoding"), readings)
     if not together:
         return _with_whole_header(images, settings, path, readings)
     sheets: list[NamedSheet] = []
@@ -572,6 +612,24 @@ def _opened(
         column = wanted if wanted in table.columns else image_column(images, table, readings)
         sheets.append(NamedSheet(table, column))
     return joined(sheets)
+
+
+def _choose_encoding(path: Path, given: str | None, readings: Readings) -> str | None:
+    """Return the encoding of a CSV file, which is asked for where its bytes do not tell it; None: it is found."""
+    possible = {} if given else encodings_in_doubt(path)
+    if not possible:
+        return given
+    is_told = len(possible) == 1 and UNTOLD not in possible
+    question = ReadingQuestion(
+        f"The encoding of {path.name} is in doubt. Which of these words are right? (If none are, name another "
+        "encoding, such as cp1251.)",
+        ENCODING,
+        tuple(Choice(encoding, ", ".join(words)) for encoding, words in possible.items()),
+        is_open=not is_told,
+    )
+    encoding = readings.choose(question)
+    readings.take(f"{path.name} in the encoding {encoding}")
+    return encoding
 
 
 _ROWS_TO_FIRST_PHOTO = 1_000

@@ -34,13 +34,13 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def _csv(*rows: list) -> Writing:
+def _csv(*rows: list, encoding: str = "utf-8") -> Writing:
     def write(folder: Path) -> Path:
         file = folder / "table.csv"
         lines = [
             ",".join(f'"{cell}"' if "," in str(cell) else str(cell) for cell in row) for row in rows
         ]
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        file.write_text("\n".join(lines) + "\n", encoding=encoding)
         return file
 
     return write
@@ -124,6 +124,11 @@ PROPOSED: dict[str, tuple] = {
     "sheet": (_workbook(**TWO_SHEETS), {"sheet"}),
     "rows of the header": (
         _csv(["Photo", "Severity"], ["", "(%)"], *_column("", SHARES)[1:]), {"header"}
+    ),
+    "encoding": (
+        _csv(["Photo", "Severity (%)", "część pola, środa"],
+             *([n, SHARES[at], "gałąź"] for at, n in enumerate(NAMES)), encoding="cp1250"),
+        {"encoding"},
     ),
     "column of the photos": (_csv(*OTHER_PHOTOS), {"images_column"}),
     "rows without a photo": (_csv(["Photo", "Severity (%)"], *ABOVE), {"unnamed_rows"}),
