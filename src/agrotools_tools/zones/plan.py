@@ -7,6 +7,7 @@ columns would give a zone another row, it is asked which ones are meant.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
-from agrotools.text.cells import is_empty, is_fault, quantity
+from agrotools.text.cells import Quantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 from agrotools_tools.zones.names import texts_of
@@ -32,6 +33,8 @@ _MOST_WITH_OTHER_NAMES = 2
 """Columns that name a plot together where the fields have other names: row and column."""
 _LEAST_COMMON = 0.5
 """Share of the shorter list of values that both must have: a plan may be for a part of the plots."""
+_LEAST_NUMBERS = 0.5
+"""Share of the filled cells above which a column is one of numbers, and its other cells are exceptions."""
 _LISTED = 3
 """Plots that a line names."""
 
@@ -44,14 +47,14 @@ class Plan(NamedTuple):
     """Zones with the columns of the table behind their own fields.
 
     ``columns``: names of the joined columns that do not name the plot. ``keys``: fields that name it. ``file``: name of
-    the table. ``joined``: whether each zone has a row.
+    the table. ``rows``: number of the row of each zone in it, None where it has none.
     """
 
     zones: Zones
     columns: tuple[str, ...]
     keys: tuple[str, ...]
     file: str
-    joined: tuple[bool, ...]
+    rows: tuple[int | None, ...]
     notes: tuple[str, ...]
 
 
@@ -110,13 +113,18 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
         if column in of_keys or not any(cells):
             continue
         values, unit = _values_of(column, cells, settings, readings)
-        name = f"{column} ({unit})" if unit else column
+        name = column if unit is None or _has_word(column, unit) else f"{column} ({unit})"
         if name.casefold() in taken:
             name = f"table_{name}"
         joined[name] = [None if place is None else values[place] for place in join.places]
-    has_row = tuple(place is not None for place in join.places)
+    of_zones = tuple(None if place is None else rows.numbers[place] for place in join.places)
     whole = replace(zones, fields={**zones.fields, **joined})
-    return Plan(whole, tuple(joined), keys, path.name, has_row, tuple(notes))
+    return Plan(whole, tuple(joined), keys, path.name, of_zones, tuple(notes))
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Return True if a text holds a word, or a sign such as ``%``, by itself."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 def _chosen_sheet(
@@ -140,7 +148,9 @@ def _chosen_sheet(
     joins = _joins(rows, fields)
     if not joins:
         columns, known = ", ".join(rows.cells), ", ".join(fields)
-        why = f"no columns of {path.name} name the plots"
+        equals = _equals_of_nearest(rows, fields)
+        because = f": {equals}" if equals else ""
+        why = f"no columns of {path.name} name the plots{because}"
         hint = f"--set plot=COLUMN=FIELD; columns: {columns}; fields of the zones: {known}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     by_answer = {join.answer: join for join in joins}
@@ -262,24 +272,69 @@ def _given_join(rows: _Rows, fields: Mapping[str, Sequence[str | None]], text: s
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     join = _join_by(pairs, columns, fields)
     if join is None or not join.n_zones:
-        what = "names no zone" if join else "does not tell the rows or the zones apart"
-        why = f"--set plot={text}: it {what}"
+        what = _equals(pairs, rows, fields) if join is None else "it names no zone"
+        why = f"--set plot={text}: {what}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     return join
+
+
+def _equals(pairs: Sequence[Pair], rows: _Rows, fields: Mapping[str, Sequence[str | None]]) -> str:
+    """Return which value of columns that name a plot stands in several rows or zones; empty if none does."""
+    of_rows = [*zip(*(_keys(rows.cells[column]) for column, _ in pairs), strict=True)]
+    if (twice := _repeated(of_rows)) is not None:
+        numbers = [str(rows.numbers[place]) for place, key in enumerate(of_rows) if key == twice]
+        place = of_rows.index(twice)
+        written = ", ".join(f"{column} {rows.cells[column][place]}" for column, _ in pairs)
+        return f"{written} stands in rows {_listed(numbers)}"
+    of_zones = [*zip(*(fields[field] for _, field in pairs), strict=True)]
+    if (twice := _repeated(of_zones)) is not None:
+        named = zip((field for _, field in pairs), twice, strict=True)
+        written = ", ".join(f"{field} {value}" for field, value in named)
+        return f"{written} stands in {of_zones.count(twice)} zones"
+    return ""
+
+
+def _repeated(keys: Sequence[tuple[str | None, ...]]) -> tuple[str | None, ...] | None:
+    """Return the first complete key that stands several times; None if there is none."""
+    counts = Counter(key for key in keys if None not in key)
+    return next((key for key, times in counts.items() if times > 1), None)
+
+
+def _equals_of_nearest(rows: _Rows, fields: Mapping[str, Sequence[str | None]]) -> str:
+    """Return which values stand in several rows or zones, of the columns that come nearest to naming the plots."""
+    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
+    of_one_name, others = _pairs_of(columns, fields)
+    nearest: tuple[Pair, ...] = ()
+    most = _LEAST_COMMON * len(rows.numbers)
+    for number in range(1, _MOST_TOGETHER + 1):
+        for together in combinations(of_one_name or others, number):
+            of_rows = set(zip(*(columns[column] for column, _ in together), strict=True))
+            of_zones = set(zip(*(fields[field] for _, field in together), strict=True))
+            if len(of_rows & of_zones) > most:
+                nearest, most = together, len(of_rows & of_zones)
+    return _equals(nearest, rows, fields) if nearest else ""
 
 
 def _notes_on_the_rest(file: str, rows: _Rows, join: _Join, names: Sequence[str]) -> list[str]:
     """Return a line on the rows and the zones that did not join."""
     used = set(join.places)
-    lone_rows = [number for place, number in enumerate(rows.numbers) if place not in used]
+    lone_rows = [
+        f"row {number}: {_first_filled(rows, place)}"
+        for place, number in enumerate(rows.numbers)
+        if place not in used
+    ]
     lone_zones = [name for name, place in zip(names, join.places, strict=True) if place is None]
     parts: list[str] = []
     if lone_rows:
-        listed = _listed([f"row {number}" for number in lone_rows])
-        parts.append(f"{count_text(len(lone_rows), 'row')} without a zone ({listed})")
+        parts.append(f"{count_text(len(lone_rows), 'row')} without a zone ({_listed(lone_rows)})")
     if lone_zones:
         parts.append(f"{count_text(len(lone_zones), 'zone')} without a row ({_listed(lone_zones)})")
     return [f"{file}: not joined: {' and '.join(parts)}"] if parts else []
+
+
+def _first_filled(rows: _Rows, place: int) -> str:
+    """Return the first cell of a row that is not empty."""
+    return next((cells[place] for cells in rows.cells.values() if cells[place].strip()), "empty")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -289,24 +344,37 @@ def _listed(names: Sequence[str]) -> str:
 def _values_of(
     column: str, cells: Sequence[str], settings: Settings, readings: Readings
 ) -> tuple[Sequence[str | float | None], str | None]:
-    """Return the cells of a column and their unit: as numbers if all are numbers of one unit, else as text."""
+    """Return the cells of a column and their unit. More than half must be numbers of one unit; other cells stay text,
+    as all cells of other columns do."""
     # A treatment may be called "none": placeholders are empty cells among numbers only.
     texts = [None if is_fault(cell) else cell.strip() or None for cell in cells]
     filled = [cell for cell in cells if not is_empty(cell)]
-    if not filled:
+    # Whether a cell is a number does not depend on the decimal mark.
+    numbers = {cell: found for cell in filled if (found := _quantity_of(cell, ".")) is not None}
+    units = Counter(numbers[cell].unit for cell in filled if cell in numbers)
+    unit, count = units.most_common(1)[0] if units else (None, 0)
+    if count <= _LEAST_NUMBERS * len(filled):
         return texts, None
-    decimal, is_sure, example = detect_decimal(filled)
-    try:
-        read = [quantity(cell, decimal) for cell in filled]
-    except CellFault:
-        return texts, None
-    units = {each.unit for each in read}
-    if len(units) > 1 or any(each.counted for each in read):
-        return texts, None
+    decimal, is_sure, example = detect_decimal(cell for cell in filled if cell in numbers)
     if not is_sure:
         decimal = _asked_mark(column, example, settings, readings)
-    values = [None if is_empty(cell) else quantity(cell, decimal).value for cell in cells]
-    return values, units.pop()
+    values: list[str | float | None] = []
+    for cell, text in zip(cells, texts, strict=True):
+        if is_empty(cell):
+            values.append(None)
+            continue
+        found = _quantity_of(cell, decimal)
+        values.append(text if found is None or found.unit != unit else found.value)
+    return values, unit
+
+
+def _quantity_of(cell: str, decimal: Decimal) -> Quantity | None:
+    """Return the number in a cell; None for text, and for a number of things."""
+    try:
+        found = quantity(cell, decimal)
+    except CellFault:
+        return None
+    return None if found.counted else found
 
 
 def _asked_mark(column: str, example: str, settings: Settings, readings: Readings) -> Decimal:

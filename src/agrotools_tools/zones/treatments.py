@@ -5,6 +5,7 @@ value, raster and treatment. Each treatment is compared with the control alone; 
 nothing is corrected for the number of comparisons.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from scipy import special
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
+from agrotools_tools.zones.levels import Levels, levels_of, near_pairs
 from agrotools_tools.zones.names import is_group, texts_of
 from agrotools_tools.zones.plan import Plan, Settings
 
@@ -27,6 +29,10 @@ _LEVEL = 0.975
 """Probability of the t quantile of a 95 % interval, of two sides."""
 _LEAST_PLOTS = 2
 """Plots of a treatment, or blocks, from which a spread is known."""
+_LISTED = 3
+"""Cells that a line names."""
+_ROUNDING = 1e-12
+"""Share of the largest value below which a difference is an error of rounding."""
 
 
 class Design(NamedTuple):
@@ -72,25 +78,59 @@ def design_of(plan: Plan, settings: Settings, readings: Readings) -> Design | No
                 f"{plan.file}: no column that repeats, so no treatments (--set treatment=COLUMN)"
             )
         return None
-    treatments = _levels(fields[treatment])
-    levels = _in_order(fields[treatment])
+    found = levels_of(fields[treatment])
+    levels = found.in_order
     if not levels:
         why = f"--set treatment={treatment}: no zone has a value"
         raise ToolError("invalid_argument", why, argument="table", hint="name another column")
-    control = settings.get("control", levels[0])
-    if control not in levels:
-        why = f"--set control={control}: {treatment} has no such value"
+    control = found.named(settings.get("control", levels[0]))
+    if control is None:
+        why = f"--set control={settings['control']}: {treatment} has no such value"
         raise ToolError("invalid_argument", why, argument="table", hint=", ".join(levels))
-    levels.remove(control)
-    others = [name for name in plan.columns if name not in (treatment, block)]
-    numbers = {name: fields[name] for name in others if _is_measured(fields[name])}
+    measured = [
+        name
+        for name in plan.columns
+        if name not in (treatment, block) and _is_measured(fields[name])
+    ]
+    for name in measured:
+        _say_texts(name, plan, readings)
     readings.take(
         f"treatments from column {treatment}, compared with {control} (--set control=NAME)"
     )
     by_block = f"blocks from column {block}" if block else "no blocks (--set block=COLUMN)"
     readings.take(by_block)
-    blocks = texts_of(fields[block]) if block else None
-    return Design(treatment, treatments, (control, *levels), block, blocks, numbers)
+    _say_spellings(treatment, found, readings)
+    blocks = None
+    if block:
+        of_blocks = levels_of(texts_of(fields[block]))
+        _say_spellings(block, of_blocks, readings)
+        blocks = of_blocks.of_zones
+    others = [level for level in levels if level != control]
+    numbers = {name: [_number(value) for value in fields[name]] for name in measured}
+    return Design(treatment, found.of_zones, (control, *others), block, blocks, numbers)
+
+
+def _say_spellings(column: str, levels: Levels, readings: Readings) -> None:
+    """Say which spellings are one level, and which ones are near each other."""
+    for level, others in levels.joined.items():
+        readings.take(f"{' and '.join(map(repr, others))} of {column} as {level!r}")
+    for rarer, other in near_pairs(levels):
+        line = f"{rarer!r} and {other!r} of {column} as two (if one is a slip, correct its cells)"
+        readings.take(line)
+
+
+def _say_texts(column: str, plan: Plan, readings: Readings) -> None:
+    """Say which cells of a column of numbers are none."""
+    cells = zip(plan.rows, plan.zones.fields[column], strict=True)
+    texts = {row: text for row, text in cells if row is not None and isinstance(text, str)}
+    if not texts:
+        return
+    listed = [f"row {row} {texts[row]!r}" for row in sorted(texts)[:_LISTED]]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    readings.leave(
+        f"{column} of {count_text(len(texts), 'plot')}: {', '.join(listed)}{more} "
+        "(no number, or another unit than the others)"
+    )
 
 
 def _column(
@@ -114,25 +154,8 @@ def _column(
 
 
 def _some(values: Sequence[Any]) -> str:
-    levels = _in_order(values)
+    levels = levels_of(values).in_order
     return ", ".join(levels[:3]) + (", ..." if len(levels) > 3 else "")
-
-
-def _levels(values: Sequence[Any]) -> list[str | None]:
-    """Return values as names of treatments."""
-    return [None if value is None else _level(value) for value in values]
-
-
-def _level(value: Any) -> str:
-    """Return the name of a treatment; of numbers, as they are written: 60 and 62.5."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _in_order(values: Sequence[Any]) -> list[str]:
-    """Return the different treatments, numbers in their order, then names in that of their letters."""
-    different = {value for value in values if value is not None}
-    ordered = sorted(different, key=lambda value: (isinstance(value, str), value))
-    return [*dict.fromkeys(map(_level, ordered))]
 
 
 def _groups(plan: Plan) -> list[str]:
@@ -144,22 +167,24 @@ def _groups(plan: Plan) -> list[str]:
 
 def _repeats(values: Sequence[Any]) -> bool:
     """Return True for two values or more, each of two plots on average."""
-    filled = [level for level in _levels(values) if level is not None]
-    return 2 <= len(set(filled)) <= len(filled) / _LEAST_PLOTS
+    levels = levels_of(values)
+    filled = sum(level is not None for level in levels.of_zones)
+    return 2 <= len(levels.in_order) <= filled / _LEAST_PLOTS
 
 
 def _may_be_treatment(values: Sequence[Any]) -> bool:
     """Return True for names that repeat, and for numbers each of which repeats: yields that are equal are few."""
-    filled = [level for level in _levels(values) if level is not None]
-    are_numbers = all(value is None or isinstance(value, float) for value in values)
-    is_each_repeated = all(filled.count(level) >= _LEAST_PLOTS for level in set(filled))
-    return _repeats(values) and (is_each_repeated or not are_numbers)
+    numbers = Counter(value for value in values if isinstance(value, float))
+    return _repeats(values) and all(plots >= _LEAST_PLOTS for plots in numbers.values())
 
 
 def _is_measured(values: Sequence[Any]) -> bool:
-    """Return True for numbers that are not all the same."""
-    filled = {value for value in values if value is not None}
-    return len(filled) > 1 and all(isinstance(value, float) for value in filled)
+    """Return True for numbers that are not all the same, of which a few may be text."""
+    return len({_number(value) for value in values} - {None}) > 1
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, float) else None
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:
@@ -210,6 +235,7 @@ def _compared(column: str, values: Sequence[Any], design: Design, place: Row) ->
     if not np.isfinite(known).any():
         return []
     control, *others = design.levels
+    rounding = _ROUNDING * float(np.nanmax(np.abs(known)))
     plots = {level: _plots_of(level, known, design) for level in design.levels}
     rows: list[Row] = []
     for level in (control, *others):
@@ -217,6 +243,8 @@ def _compared(column: str, values: Sequence[Any], design: Design, place: Row) ->
         difference = _Difference()
         if level != control:
             difference = _difference(plots[level], plots[control], known, design.blocks)
+            if difference.mean is not None and abs(difference.mean) < rounding:
+                difference = difference._replace(mean=0.0)
         rows.append(
             {
                 "value": column,

@@ -24,7 +24,13 @@ from agrotools_tools.crop_weed.large_rasters import sample_threshold
 from agrotools_tools.vision import Index
 from agrotools_tools.vision.blocks import tile_shape
 from agrotools_tools.vision.index_bands import find_index_bands, index_bands
-from agrotools_tools.vision.vegetation import INDICES, doubt_of_cover, segment
+from agrotools_tools.vision.vegetation import (
+    INDICES,
+    SMALLEST_PX,
+    SMOOTHING_PX,
+    doubt_of_cover,
+    segment,
+)
 from agrotools_tools.zones.numbers import doubts_on_numbers
 from agrotools_tools.zones.units import has_known_unit
 
@@ -48,6 +54,10 @@ _BREAK_EVEN, _BREAK_EVEN_WITH_HALO = 0.85, 1.9
 with 1,000 plots (1.09 pixels per pixel): heights took 16 s by block and 20 s by box, plant cover 41 s and 24 s."""
 _KEPT_VALUES = 2**25
 """Values of blocks that are kept for the next zones, 128 MB."""
+_HOW_COVER_IS_CUT = (
+    f"veg_pct: the index is smoothed before the threshold (Gaussian, SD {SMOOTHING_PX:g} pixel); plants and gaps of "
+    f"fewer than {SMALLEST_PX} pixels are then removed"
+)
 
 
 class Quantity(NamedTuple):
@@ -295,6 +305,8 @@ def _plants(source: RasterSource, path: Path, value: str, bands: Bands) -> Measu
         notes = (*notes, f"plants cannot be told from the ground: {doubt}")
         only_index = Layers((of_index,), lambda box: read(box)[:1], has_halo=True)
         return Measured((only_index,), notes, (*of_numbers, "low_confidence"), ("veg_pct",))
+    if sampled.cut.threshold is not None:
+        notes = (*notes, _HOW_COVER_IS_CUT)
     both = Layers((Quantity(value, COVER), of_index), lambda box: read(box)[::-1], has_halo=True)
     return Measured((both,), (*notes, *more_notes), (*flags, *more_flags))
 

@@ -45,7 +45,7 @@ def test_columns_that_name_a_plot_together_join_and_the_rest_is_said(tmp_path: P
     assert plan.zones.fields["Ertrag"] == [8, 7.5, 8.25, None]
     assert any("3 of 4 rows joined by Reihe and Spalte" in line for line in readings.taken)
     (note,) = plan.notes
-    assert "row 5" in note
+    assert "row 5: 9" in note
     assert "feature 4" in note
 
 
@@ -95,6 +95,56 @@ def test_a_table_that_names_no_plot_and_answers_that_do_not_fit_are_refused(tmp_
             joined(path, plots, **answers)
         assert caught.value.argument == "table"
         assert "Sorte" in (caught.value.hint or "")
+
+
+def test_a_value_in_several_rows_or_zones_is_named_with_the_rows(tmp_path: Path) -> None:
+    path = table(tmp_path / "plan.csv", "Sorte,Plot\nA,1\nB,2\nA,3\nB,1\n")
+    with pytest.raises(ToolError, match="Plot 1 stands in rows 2, 5"):
+        joined(path, zones(Plot=[1, 2, 3]))
+    with pytest.raises(ToolError, match="Plot 1 stands in rows 2, 5"):
+        joined(path, zones(Plot=[1, 2, 3]), plot="Plot")
+    path = table(tmp_path / "other.csv", "Sorte,Plot\nA,1\nB,2\n")
+    with pytest.raises(ToolError, match="Plot 2 stands in 2 zones"):
+        joined(path, zones(Plot=[1, 2, 2]))
+    path = table(tmp_path / "grid.csv", "row,column\n1,1\n1,2\n2,1\n1,2\n")
+    with pytest.raises(ToolError, match="row 1, column 2 stands in rows 3, 5"):
+        joined(path, zones(row=[1, 1, 2, 2], column=[1, 2, 1, 2]))
+
+
+@pytest.mark.parametrize("text", ["k.A.", "fehlt", "ca. 4500", "5.030,5 *", "5.030,5 kg"])
+def test_a_cell_that_is_no_number_is_named_and_the_others_are_compared(
+    tmp_path: Path, text: str
+) -> None:
+    yields = ["4.000,5", "4.100,5", text, "4.300,5", "4.400,5", "4.500,5"]
+    lines = [f"{place + 1};{'AB'[place % 2]};{cell}" for place, cell in enumerate(yields)]
+    path = table(tmp_path / "plan.csv", "\n".join(["Plot;Sorte;Ertrag", *lines]))
+    readings = Readings()
+    plan = joined(path, zones(plot=[*range(1, 7)]), readings)
+    design = design_of(plan, {}, readings)
+    assert design is not None
+    assert design.numbers["Ertrag"] == [4000.5, 4100.5, None, 4300.5, 4400.5, 4500.5]
+    assert plan.zones.fields["Ertrag"][2] == text
+    assert any(f"row 4 {text!r}" in line for line in readings.left)
+
+
+def test_a_column_of_mostly_text_and_rates_with_a_control_are_no_yields(tmp_path: Path) -> None:
+    lines = [
+        f"{place + 1},{('control', 0, 60)[place % 3]},{('lodged', 'hail', 3)[place % 3]} {place}"
+        for place in range(6)
+    ]
+    path = table(tmp_path / "plan.csv", "\n".join(["Plot,N,Remark", *lines]))
+    readings = Readings()
+    design = design_of(joined(path, zones(plot=[*range(1, 7)]), readings), {}, readings)
+    assert design is not None
+    assert design.treatment == "N"
+    assert design.levels == ("0", "60", "control")
+    assert not design.numbers
+    assert not readings.left
+
+
+def test_a_unit_in_the_name_of_a_column_is_not_added_again(tmp_path: Path) -> None:
+    path = table(tmp_path / "plan.csv", "Plot;Feuchte %;Höhe\n1;14,5 %;80 cm\n2;15 %;85 cm\n")
+    assert joined(path, zones(plot=[1, 2])).columns == ("Feuchte %", "Höhe (cm)")
 
 
 def test_a_workbook_is_read_from_the_sheet_that_joins(tmp_path: Path) -> None:
@@ -188,6 +238,35 @@ def test_several_columns_that_may_be_the_treatment_are_a_question(tmp_path: Path
         trial(tmp_path / "plan.csv", text, [1.0] * 8, treatment="nothing")
     with pytest.raises(ToolError, match="no such value"):
         trial(tmp_path / "plan.csv", text, [1.0] * 8, treatment="N", control="90")
+
+
+def test_spellings_in_case_and_spaces_are_one_and_near_ones_are_named(tmp_path: Path) -> None:
+    names = ["Hafer", "HAFER", "Hafer ", "Phacelia", "Phazelia", "Phacelia", "N 60", "N 80", "N 60"]
+    blocks = ["I", " i", "II", "I", "II", "II", "I", "II", "ii"]
+    lines = [
+        f"{place + 1},{name},{block}"
+        for place, (name, block) in enumerate(zip(names, blocks, strict=True))
+    ]
+    path = table(tmp_path / "plan.csv", "\n".join(["Plot,Sorte,Block", *lines]))
+    readings = Readings()
+    plan = joined(path, zones(plot=[*range(1, 10)]), readings)
+    answers = {"treatment": "Sorte", "control": "hafer"}
+    design = design_of(plan, answers, readings)
+    assert design is not None
+    assert design.levels == ("Hafer", "N 60", "N 80", "Phacelia", "Phazelia")
+    assert {*(design.blocks or ())} == {"I", "II"}
+    said = " ".join(readings.taken)
+    assert "'HAFER' of Sorte as 'Hafer'" in said
+    assert "'Phazelia' and 'Phacelia' of Sorte as two" in said
+    assert "'N 80'" not in said
+
+
+def test_equal_means_differ_by_0_and_not_by_an_error_of_rounding(tmp_path: Path) -> None:
+    text = "Plot,Sorte\n1,A\n2,A\n3,A\n4,B\n5,B\n6,B\n"
+    values = [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]
+    assert np.mean(values[3:]) != np.mean(values[:3])
+    rows, _ = trial(tmp_path / "plan.csv", text, values)
+    assert rows["h", "B"]["difference"] == 0
 
 
 def test_equal_plots_have_no_interval_of_no_width(tmp_path: Path) -> None:

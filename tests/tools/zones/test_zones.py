@@ -98,9 +98,12 @@ def test_cover_is_that_of_the_tool_and_zones_may_have_another_system(
     tmp_path: Path, name: str, crs: str
 ) -> None:
     path = raster(tmp_path / "rgb.tif", field(), photometric="RGB")
-    (row,) = measure_zones(path, zones(tmp_path / name, (0, 0, SIDE, SIDE), crs=crs)).rows
+    table = measure_zones(path, zones(tmp_path / name, (0, 0, SIDE, SIDE), crs=crs))
+    (row,) = table.rows
     assert row["zone"] == "P0"
     assert row["veg_pct"] == pytest.approx(measure_crop_weed_area(path).veg_pct, rel=1e-4)
+    # The threshold alone, which is printed, does not give this cover.
+    assert any("smoothed before the threshold" in note for note in table.notes)
 
 
 def test_cover_that_the_tool_refuses_to_tell_is_left_out(tmp_path: Path) -> None:
