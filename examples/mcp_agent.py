@@ -33,7 +33,7 @@ async def main() -> None:
     """Connect to the server of the sample; the question is on standard input."""
     headers = {"Authorization": f"Bearer {os.environ['AGROTOOLS_MCP_TOKEN']}"}
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
+        httpx2.AsyncClient(headers=headers, timeout=120) as http,
         Client(streamable_http_client(os.environ["AGROTOOLS_MCP_URL"], http_client=http)) as client,
     ):
         await solve(client, sys.stdin.read())

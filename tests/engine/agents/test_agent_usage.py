@@ -64,7 +64,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 async def main():
     server = json.load(open(sys.argv[1]))["mcpServers"]["agrotools"]
-    async with httpx2.AsyncClient(headers=server["headers"]) as http:
+    async with httpx2.AsyncClient(headers=server["headers"], timeout=60) as http:  # the first call starts a worker
         async with Client(streamable_http_client(server["url"], http_client=http)) as client:
             assert "report_usage" not in [tool.name for tool in (await client.list_tools()).tools]
             first = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}

@@ -34,7 +34,7 @@ from mcp.client.streamable_http import streamable_http_client
 async def main():
     server = json.load(open(sys.argv[1]))["mcpServers"]["agrotools"]
     prompt = sys.stdin.read()
-    async with httpx2.AsyncClient(headers=server["headers"]) as http:
+    async with httpx2.AsyncClient(headers=server["headers"], timeout=60) as http:
         async with Client(streamable_http_client(server["url"], http_client=http)) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert names == ["calculate", "plot", "final_answer"], names
