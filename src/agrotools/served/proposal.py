@@ -138,6 +138,8 @@ def _in_comments(tool: ServedTool) -> list[str]:
     lines = [
         f"# {tool.name}: {first}",
         "# decide: the name of our tool in place of OURS (see the end of this file)",
+        "# [OURS]",
+        "# when = {}  # decide: the calls that it is made for, such as { region = false }",
         "# [[OURS.calls]]",
         f"# tool = {_text(tool.name)}",
         f"# arguments = {{ {', '.join(arguments)} }}",
