@@ -365,12 +365,12 @@ _Addresses = str | Sequence[str]
 
 def _task(
     name: str,
-    *,
-    quick: bool = False,
     max_steps: int,
     tool_images: bool,
     tool_servers: _Addresses,
     bindings: _Addresses,
+    *,
+    quick: bool = False,
 ) -> Task:
     require_libraries(f"{name}, whose pictures are drawn here,")
     # The plan of the same run of `agrotools eval`: with its manifest, `agrotools score` reads the log.
@@ -425,13 +425,7 @@ def embedded(
     bindings: _Addresses = (),
 ) -> Task:
     """Questions on drawn scenes, whole."""
-    return _task(
-        "embedded",
-        max_steps=max_steps,
-        tool_images=tool_images,
-        tool_servers=tool_servers,
-        bindings=bindings,
-    )
+    return _task("embedded", max_steps, tool_images, tool_servers, bindings)
 
 
 @task
@@ -442,14 +436,7 @@ def embedded_quick(
     bindings: _Addresses = (),
 ) -> Task:
     """The quick part of the questions on drawn scenes, for a first look."""
-    return _task(
-        "embedded",
-        quick=True,
-        max_steps=max_steps,
-        tool_images=tool_images,
-        tool_servers=tool_servers,
-        bindings=bindings,
-    )
+    return _task("embedded", max_steps, tool_images, tool_servers, bindings, quick=True)
 
 
 @task
@@ -460,10 +447,4 @@ def field(
     bindings: _Addresses = (),
 ) -> Task:
     """Questions on photographs; get these first: ``agrotools benchmarks get field``."""
-    return _task(
-        "field",
-        max_steps=max_steps,
-        tool_images=tool_images,
-        tool_servers=tool_servers,
-        bindings=bindings,
-    )
+    return _task("field", max_steps, tool_images, tool_servers, bindings)

@@ -388,13 +388,13 @@ def zones(
             rasters,
             zones,
             values=value or (),
-            bands=_bands_of(band or []) or None,
+            bands=_pairs_of(band or [], "--band", "ROLE=BAND", "--band R=3 --band NIR=4") or None,
             id_field=id_field,
             layer=layer,
             scale=_scales_of(scale or []) or None,
             offset=offset,
             table=table,
-            settings=_settings_of(settings or []),
+            settings=_pairs_of(settings or [], "--set", "NAME=VALUE", "--set control=untreated"),
             out=out,
             progress=lambda line: typer.echo(line, err=True),
             readings=readings,
@@ -467,32 +467,25 @@ def _scales_of(texts: list[str]) -> dict[str, float]:
     return scales
 
 
-def _settings_of(texts: list[str]) -> dict[str, str]:
-    """Return answers on the plan by name. UsageError: a text is not NAME=VALUE, or a name is given twice."""
+def _pairs_of(texts: list[str], option: str, form: str, example: str) -> dict[str, str]:
+    """Return values by name, of texts as ``form`` says: ``NAME=VALUE``.
+
+    Raises:
+        UsageError: a text is not so, or a name is given twice.
+    """
     from agrotools.core import UsageError
 
-    settings: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign:
-            raise UsageError(f"--set {text}: it is not NAME=VALUE", hint="--set control=untreated")
-        if settings.setdefault(name, value) != value:
-            raise UsageError(f"--set {name} is given twice", hint="give each name one value")
-    return settings
-
-
-def _bands_of(texts: list[str]) -> dict[str, str]:
-    """Return bands by role. UsageError: a text is not ROLE=BAND, or a role is given twice."""
-    from agrotools.core import UsageError
-
-    bands: dict[str, str] = {}
-    for text in texts:
-        role, sign, band = text.partition("=")
-        if not sign:
-            raise UsageError(f"--band {text}: it is not ROLE=BAND", hint="--band R=3 --band NIR=4")
-        if bands.setdefault(role, band) != band:
-            raise UsageError(f"--band {role} is given twice", hint="give each role one band")
-    return bands
+            raise UsageError(f"{option} {text}: it is not {form}", hint=example)
+        if pairs.setdefault(name, value) != value:
+            left, _, right = form.lower().partition("=")
+            raise UsageError(
+                f"{option} {name} is given twice", hint=f"give each {left} one {right}"
+            )
+    return pairs
 
 
 def serve(

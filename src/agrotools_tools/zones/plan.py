@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import Quantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
@@ -285,7 +285,7 @@ def _equals(pairs: Sequence[Pair], rows: _Rows, fields: Mapping[str, Sequence[st
         numbers = [str(rows.numbers[place]) for place, key in enumerate(of_rows) if key == twice]
         place = of_rows.index(twice)
         written = ", ".join(f"{column} {rows.cells[column][place]}" for column, _ in pairs)
-        return f"{written} stands in rows {_listed(numbers)}"
+        return f"{written} stands in rows {first_names(numbers, _LISTED)}"
     of_zones = [*zip(*(fields[field] for _, field in pairs), strict=True)]
     if (twice := _repeated(of_zones)) is not None:
         named = zip((field for _, field in pairs), twice, strict=True)
@@ -326,19 +326,19 @@ def _notes_on_the_rest(file: str, rows: _Rows, join: _Join, names: Sequence[str]
     lone_zones = [name for name, place in zip(names, join.places, strict=True) if place is None]
     parts: list[str] = []
     if lone_rows:
-        parts.append(f"{count_text(len(lone_rows), 'row')} without a zone ({_listed(lone_rows)})")
+        parts.append(
+            f"{count_text(len(lone_rows), 'row')} without a zone ({first_names(lone_rows, _LISTED)})"
+        )
     if lone_zones:
-        parts.append(f"{count_text(len(lone_zones), 'zone')} without a row ({_listed(lone_zones)})")
+        parts.append(
+            f"{count_text(len(lone_zones), 'zone')} without a row ({first_names(lone_zones, _LISTED)})"
+        )
     return [f"{file}: not joined: {' and '.join(parts)}"] if parts else []
 
 
 def _first_filled(rows: _Rows, place: int) -> str:
     """Return the first cell of a row that is not empty."""
     return next((cells[place] for cells in rows.cells.values() if cells[place].strip()), "empty")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
 
 
 def _values_of(

@@ -15,7 +15,7 @@ from scipy import special
 
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, first_names
 from agrotools_tools.zones.levels import Levels, levels_of, near_pairs
 from agrotools_tools.zones.names import is_group, texts_of
 from agrotools_tools.zones.plan import Plan, Settings
@@ -154,8 +154,7 @@ def _column(
 
 
 def _some(values: Sequence[Any]) -> str:
-    levels = levels_of(values).in_order
-    return ", ".join(levels[:3]) + (", ..." if len(levels) > 3 else "")
+    return first_names(levels_of(values).in_order, _LISTED)
 
 
 def _groups(plan: Plan) -> list[str]:
