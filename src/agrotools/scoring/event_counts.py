@@ -183,7 +183,7 @@ class EventCounts:
             successes=successes,
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
-            tool_errors=_by_frequency(self._errors),
+            failed_calls=_by_frequency(self._errors),
             missing_backends=tuple(
                 MissingBackend(tool=tool, samples=n, setup=self._setups[tool])
                 for tool, n in _by_frequency(self._missing_backends).items()

@@ -92,7 +92,7 @@ class Counts(FrozenModel):
     unscored_calls: int = 0
     """Step-by-step: number of calls after the first one of a message."""
     tool_calls: int = 0
-    tool_errors: dict[str, int] = {}
+    failed_calls: dict[str, int] = {}
     """Number of failed calls by kind of error."""
     missing_backends: Annotated[tuple[MissingBackend, ...], Field(exclude_if=operator.not_)] = ()
     """Tools that had no back-end for the right call; calls with another argument than the reference do not count."""

@@ -82,7 +82,7 @@ def test_the_table_counts_each_class_in_each_mode(run: Path):
     assert not any("arXiv" in note for note in table.notes)
     part = rescore(run).summary.modes["end-to-end"]
     counted = {row.error: row for row in part.errors}
-    error = counted["tool_error"]
+    error = counted["valid_call_failed"]
     assert (error.unit, error.count, error.of, error.samples, error.examples) == (
         "step",
         1,
