@@ -19,7 +19,7 @@ from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
 from agrotools.core.files import read_toml
 from agrotools.core.lazy import np
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, name_in_tables
 from agrotools.loading import Benchmark
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run
@@ -189,14 +189,16 @@ def _study_run(
 ) -> StudyRun:
     name = str(model["name"])
     benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
-    label = str(model.get("label", name))
+    given = str(model.get("label", ""))
+    label = given or name_in_tables(name)
     options = {key: value for key, value in values.items() if key not in ("name", "label")}
     pays = names_endpoint(name) or is_agent(name) or "vlm_model" in options
     if not pays or options["budget"] is None:
         del options["budget"]
     options |= {
         "benchmark": str(benchmark["name"]),
-        "out": folder / _folder_name(benchmark_label, label, values),
+        "out": folder / _folder_name(benchmark_label, given or name, values),
+        "name": given,
     }
     try:
         (config,) = read_config(None, options, [name])
@@ -300,7 +302,8 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
             "out": folder,
         }
         config = EvalConfig.of(**{**values, "agent_model": run.settings.get("agent_model")})
-        label = Path(config.agent.model or run.model).name.removesuffix(".gguf")
+        model = config.agent.model or name_in_tables(run.model)
+        label = run.name or Path(model).name.removesuffix(".gguf")
         study_run = StudyRun(label, run.benchmark, config, _harness(run.model, run.protocol))
         states.append(RunState(study_run, sum(run.planned.values()), n))
         rows.update((*_row(study_run), mode) for mode in run.modes)

@@ -104,6 +104,8 @@ class Counts(FrozenModel):
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots, 0 to 1 (their score is 0 or 1)."""
     median_box_iou: float | None = None
     """Step-by-step: median IoU of predicted and reference boxes in calls with the right tool, 0 to 1."""
+    words_in_answers: Annotated[dict[str, int], Field(exclude_if=operator.not_)] = {}
+    """Step-by-step: number of records whose SummAcc counts text, by the rule that scores it. No judge grades steps."""
     implied_differs: int = 0
     """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
     canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
