@@ -2,7 +2,7 @@
 
 import re
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -91,7 +91,8 @@ def innermost(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     inner: list[BaseException] = []
-    for each in error.exceptions:
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    for each in group.exceptions:
         inner += innermost(each)
     return inner
 

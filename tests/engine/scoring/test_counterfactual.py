@@ -515,7 +515,7 @@ def test_a_wrong_answer_in_words_is_read_and_wrong(slot_: Any, text: str, part: 
 @pytest.mark.parametrize("made", [0, 1])
 def test_a_thing_that_was_not_measured_is_lost_by_the_plan(made: int):
     """One of two pictures was measured, and the other one guessed: no result of it was misread."""
-    truths = ({"weed_pct": 20.0}, {"weed_pct": 55.0})
+    truths: tuple[dict[str, Any], ...] = ({"weed_pct": 20.0}, {"weed_pct": 55.0})
     reference = tuple(
         ReferenceStep(
             tool="measure_crop_weed_area",
