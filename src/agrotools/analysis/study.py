@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
+from urllib.parse import urlsplit
 
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
@@ -28,7 +29,13 @@ from agrotools.runner.config_file import check_keys, read_config
 from agrotools.runner.estimate import CostEstimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import WorkItems, remaining
-from agrotools.runner.policies import is_agent, is_baseline, names_endpoint, run_protocol
+from agrotools.runner.policies import (
+    is_agent,
+    is_agent_server,
+    is_baseline,
+    names_endpoint,
+    run_protocol,
+)
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.run_settings import DEFAULT_PROTOCOL, resolve_settings
@@ -177,7 +184,21 @@ def read_study(file: Path) -> Study:
             f"{file}: two runs are called {twice.title}",
             hint="give their models or benchmarks a label each, or list each combination once",
         )
-    return Study(folder, budget, tuple(runs))
+    return Study(folder, budget, tuple(_with_hosts(runs)))
+
+
+def _with_hosts(runs: Sequence[StudyRun]) -> list[StudyRun]:
+    """Return runs whose labels tell agents apart: where addresses end alike, with their hosts."""
+    addresses: dict[str, set[str]] = {}
+    for run in runs:
+        addresses.setdefault(run.label, set()).add(run.config.model.name)
+    named: list[StudyRun] = []
+    for run in runs:
+        model = run.config.model.name
+        is_shared = len(addresses[run.label]) > 1 and is_agent_server(model)
+        host = urlsplit(model).netloc.rpartition("@")[2]
+        named.append(run._replace(label=f"{run.label} ({host})") if is_shared else run)
+    return named
 
 
 def _study_run(

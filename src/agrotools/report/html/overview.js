@@ -216,11 +216,12 @@ function heatTable(names) {
 const mainPart = (record) => Object.entries(record.lost).sort((a, b) => b[1] - a[1])[0]?.[0];
 
 // Three samples that lost points by different parts: of each part the one with the lowest score, with a picture if possible.
-// A refusal whose twin was refused, too, comes last: it shows nothing of what the run can do.
+// Refused pairs come last: they show nothing of what the run can do.
 function telling() {
   const mode = head.measure?.mode;
   const own = records.filter((record) => record.run === chosenRun && record.value !== null && record.value < 1 && (!mode || record.mode === mode));
-  const isOrdinary = (record) => mainPart(record) !== "twin";
+  const refusedTwins = new Set(own.filter((record) => record.lost.twin).map((record) => record.sample.twin));
+  const isOrdinary = (record) => mainPart(record) !== "twin" && !refusedTwins.has(record.sample.id);
   const rank = (record) => record.value - (record.sample.picture ? 0.5 : 0) + (isOrdinary(record) ? 0 : 2);
   own.sort((a, b) => rank(a) - rank(b));
   const parts = Object.entries(lostSplit(chosenRun).run.parts).sort((a, b) => b[1] - a[1]).map(([part]) => part);
