@@ -142,7 +142,8 @@ def _part_without_calls(record: Record, rows: Sequence[Score]) -> str:
         return PLANNING if at_limit else FORM
     if not sample.answerable:  # a refusal has no value to read
         return FORM if lacks_values(sample, trajectory.answer) else ANSWER
-    slots = {slot.name: slot for slot in sample.answer}
+    # Open text is graded by a judge, so that its plain rule says nothing about the cause.
+    slots = {slot.name: slot for slot in sample.answer if slot.type != "open_text"}
     wrong = [(slots[row.slot], row) for row in rows if row.slot in slots and row.value < 1]
     if wrong and all(slot.made_by_tools for slot, _ in wrong):
         return PLANNING  # no call made it, or a wrong one did
