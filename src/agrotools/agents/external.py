@@ -47,7 +47,7 @@ from agrotools.core import (
     ToolSpec,
     first_error,
 )
-from agrotools.core.errors import words_of
+from agrotools.core.errors import innermost, last_words, words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 from agrotools.text.answer_reader import as_form, is_complete
@@ -117,15 +117,25 @@ class AgentPolicy:
     """Policy whose actions are the tool calls and the answer of one run of an agent.
 
     After ``max_steps`` calls the sample ends; the agent is told. After a step of more than ``timeout_s`` s it ends
-    with the termination ``timeout``; None for no limit.
+    with the termination ``timeout``; None for no limit. The agent is told the ``epoch`` of the sample and the ``seed``
+    of the run, so that one which keeps its answers can tell epochs apart.
     """
 
     def __init__(
-        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None
+        self,
+        solve: Solve,
+        specs: Specs,
+        max_steps: int,
+        meter: UsageMeter,
+        timeout_s: float | None,
+        *,
+        epoch: int = 0,
+        seed: int = 0,
     ) -> None:
         self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
+        self._epoch, self._seed = epoch, seed
         self.usage = SampleUsage(meter)
         self._run: asyncio.Task[None] | None = None
         self._exchange: FormExchange | None = None
@@ -137,7 +147,11 @@ class AgentPolicy:
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         self.usage.check()
         if self._run is None:
-            task = task_json(view, self._specs, self._max_steps)
+            task = {
+                **task_json(view, self._specs, self._max_steps),
+                "epoch": self._epoch,
+                "seed": self._seed,
+            }
             await self.usage.begin(task)
             self._exchange = FormExchange(view)
             self._run = asyncio.create_task(
@@ -298,7 +312,9 @@ def run_with(function: Callable[..., Any]) -> RunAgent:
 
 
 def described(error: BaseException) -> str:
-    """Return type, message and place of an exception in the code of an agent."""
+    """Return type, message and place of an exception in the code of an agent; of a group, of those in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(dict.fromkeys(map(described, innermost(error))))
     frames = [
         each
         for each in traceback.extract_tb(error.__traceback__)
@@ -348,6 +364,8 @@ class _Turn(BaseModel):
     answer: str | dict[str, Any] | None = None
 
 
+_LONGEST_FAILURE = 200
+"""Characters of the body of a failed reply that a message shows."""
 _FACTS = ("name", "kind", "description", "bands")
 """Fields of a file in the requests after the first one of a session."""
 
@@ -437,7 +455,7 @@ class AgentServer:
             text = response.body.decode(errors="replace")
             if response.status < HTTPStatus.MULTIPLE_CHOICES:
                 return text
-            problem = f"HTTP {response.status}: {text[:200]}"
+            problem = f"HTTP {response.status}: {_failure_words(text)}"
             if response.status < HTTPStatus.BAD_REQUEST:
                 target = response.headers.get("Location", "no address")
                 problem = f"HTTP {response.status} to {target:.200}: redirects are not followed, give its own address"
@@ -450,6 +468,13 @@ class AgentServer:
 
     async def close(self) -> None:
         await self._transport.close()
+
+
+def _failure_words(body: str) -> str:
+    """Return the begin of the body of a failure; of a traceback, its end, which says what failed."""
+    if "Traceback (most recent call last)" not in body:
+        return body[:_LONGEST_FAILURE]
+    return last_words(body)[:_LONGEST_FAILURE]
 
 
 def _with_content(file: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from agrotools.agents.mcp_server import (
 )
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
+from agrotools.core.errors import last_words
 from agrotools.core.processes import kill_descendants, kill_group
 from agrotools.sandbox.agents import Isolation, code_hash, interpreter_of
 
@@ -59,6 +60,7 @@ _HIDDEN = (
     "and folders that it needs with --agent-path"
 )
 _URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
+_EPOCH, _SEED = "AGROTOOLS_EPOCH", "AGROTOOLS_SEED"
 _ENDED = ToolReply({"error": {"kind": "sample_ended", "message": "the sample has ended"}})
 _ANSWERED = ToolReply(
     {
@@ -173,11 +175,10 @@ class _Worker:
         return not message.keys().isdisjoint(awaited)
 
     async def last_words(self) -> str:
-        """Return the last line that the process printed on its task."""
+        """Return the last words that the process printed on its task."""
         if self.reading is not None:
             await asyncio.wait({self.reading}, timeout=1)
-        text = self.printed.decode(errors="replace").strip()
-        return text.splitlines()[-1] if text else "it wrote nothing"
+        return last_words(self.printed.decode(errors="replace")) or "it wrote nothing"
 
     def take_printed(self) -> str:
         """Return what the process printed on its task; the next task begins with nothing."""
@@ -389,7 +390,12 @@ class CommandAgents:
             prompt = task["prompt"]
             if files:
                 prompt += f"\n\nThe files are in this folder: {folder}"
-            variables = {_URL: url, _TOKEN: token}
+            variables = {
+                _URL: url,
+                _TOKEN: token,
+                _EPOCH: str(task["epoch"]),
+                _SEED: str(task["seed"]),
+            }
             await self._run(session, prompt, variables, task.get("endpoint", {}), folder)
         finally:
             del self._sessions[token]
@@ -440,8 +446,7 @@ class CommandAgents:
 
     def _why_failed(self, exit_code: int, errors: bytes) -> str:
         """Return exit code and last words of a program, and which files it cannot see if it lacks one."""
-        lines = errors.decode(errors="replace").strip().splitlines()
-        last = lines[-1] if lines else "it wrote nothing"
+        last = last_words(errors.decode(errors="replace")) or "it wrote nothing"
         reason = f"the agent ended with exit code {exit_code}: {last:.300}"
         # 126 and 127 are a shell's exit codes for a command that cannot be executed or found.
         is_missing = exit_code in (126, 127) or "No such file or directory" in last

@@ -181,6 +181,10 @@ class Task:
     """Endpoint of the agent's model; None without ``--agent-model``."""
     answer: str = ""
     """The agent's answer, when its form is asked for."""
+    epoch: int = 0
+    """Number of the repetition of the sample, from 0 (``--epochs``)."""
+    seed: int = 0
+    """Seed of the run (``--seed``)."""
     _send_usage: SendUsage = field(default=lambda _report: None, repr=False)
 
     def report_usage(
@@ -230,6 +234,8 @@ def task_from_json(data: Mapping[str, Any], call: ToolCaller, send_usage: SendUs
         max_steps=data["max_steps"],
         endpoint=TaskEndpoint(**data["endpoint"]) if "endpoint" in data else None,
         answer=data.get("answer", ""),
+        epoch=data["epoch"],
+        seed=data["seed"],
         _send_usage=send_usage,
     )
 

@@ -14,12 +14,13 @@ from contextlib import suppress
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
+from urllib.parse import urlsplit
 
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
 from agrotools.core.files import read_toml
 from agrotools.core.lazy import np
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, name_in_tables
 from agrotools.loading import Benchmark
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run
@@ -28,7 +29,13 @@ from agrotools.runner.config_file import check_keys, read_config
 from agrotools.runner.estimate import CostEstimate, estimate
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.plan import WorkItems, remaining
-from agrotools.runner.policies import is_agent, is_baseline, names_endpoint, run_protocol
+from agrotools.runner.policies import (
+    is_agent,
+    is_agent_server,
+    is_baseline,
+    names_endpoint,
+    run_protocol,
+)
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import check_distinct, rescore
 from agrotools.runner.run_settings import DEFAULT_PROTOCOL, resolve_settings
@@ -177,7 +184,21 @@ def read_study(file: Path) -> Study:
             f"{file}: two runs are called {twice.title}",
             hint="give their models or benchmarks a label each, or list each combination once",
         )
-    return Study(folder, budget, tuple(runs))
+    return Study(folder, budget, tuple(_with_hosts(runs)))
+
+
+def _with_hosts(runs: Sequence[StudyRun]) -> list[StudyRun]:
+    """Return runs whose labels tell agents apart: where addresses end alike, with their hosts."""
+    addresses: dict[str, set[str]] = {}
+    for run in runs:
+        addresses.setdefault(run.label, set()).add(run.config.model.name)
+    named: list[StudyRun] = []
+    for run in runs:
+        model = run.config.model.name
+        is_shared = len(addresses[run.label]) > 1 and is_agent_server(model)
+        host = urlsplit(model).netloc.rpartition("@")[2]
+        named.append(run._replace(label=f"{run.label} ({host})") if is_shared else run)
+    return named
 
 
 def _study_run(
@@ -189,14 +210,16 @@ def _study_run(
 ) -> StudyRun:
     name = str(model["name"])
     benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
-    label = str(model.get("label", name))
+    given = str(model.get("label", ""))
+    label = given or name_in_tables(name)
     options = {key: value for key, value in values.items() if key not in ("name", "label")}
     pays = names_endpoint(name) or is_agent(name) or "vlm_model" in options
     if not pays or options["budget"] is None:
         del options["budget"]
     options |= {
         "benchmark": str(benchmark["name"]),
-        "out": folder / _folder_name(benchmark_label, label, values),
+        "out": folder / _folder_name(benchmark_label, given or name, values),
+        "name": given,
     }
     try:
         (config,) = read_config(None, options, [name])
@@ -300,7 +323,8 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
             "out": folder,
         }
         config = EvalConfig.of(**{**values, "agent_model": run.settings.get("agent_model")})
-        label = Path(config.agent.model or run.model).name.removesuffix(".gguf")
+        model = config.agent.model or name_in_tables(run.model)
+        label = run.name or Path(model).name.removesuffix(".gguf")
         study_run = StudyRun(label, run.benchmark, config, _harness(run.model, run.protocol))
         states.append(RunState(study_run, sum(run.planned.values()), n))
         rows.update((*_row(study_run), mode) for mode in run.modes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import Mode
 from agrotools.core.files import write_whole
-from agrotools.core.texts import benchmark_title, count_text
+from agrotools.core.texts import benchmark_title, count_text, name_in_tables
 from agrotools.report.comparison import differences_table
 from agrotools.report.layout import (
     DASH,
@@ -87,7 +87,7 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
         cells: list[TableCell | str] = [_row_name(row, states, of_row, notes)]
         if shows_harness:
             protocol = next((summary.protocol for summary in of_row), DASH)
-            cells.append(row.harness or protocol)
+            cells.append(name_in_tables(row.harness) or protocol)
         if shows_tools:
             cells.append(row.tools)
         for column in columns:
@@ -95,6 +95,8 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
         table.add_row(*cells)
 
     table.notes.append(_INTERVAL)
+    if epochs := _epochs_line(summaries):
+        table.notes.append(epochs)
     if any(summary.synthetic for summary in summaries):
         table.notes.append(DRAWN_NOTE)
     if any(letters.values()):
@@ -110,6 +112,15 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
         table.notes.append(_TOOLS_NEEDED)
     table.notes += notes.numbered()
     return table
+
+
+def _epochs_line(summaries: Sequence[Summary]) -> str:
+    """Return how often each sample was run; empty if once in all runs."""
+    epochs = {part.epochs for summary in summaries for part in summary.modes.values()}
+    if epochs <= {1}:
+        return ""
+    times = " or ".join(map(str, sorted(epochs)))
+    return f"Epochs: {times} runs of each sample, whose mean counts; n counts samples, not runs."
 
 
 def _rows(benchmark: str, result: "StudyResult") -> "dict[_Row, list[RunState]]":
@@ -222,13 +233,12 @@ def _harness_table(effects: "HarnessEffects") -> ReportTable:
     """Return the scores of models (rows) in harnesses (columns), and the differences of harnesses."""
     tools = f", tools {effects.tools}" if effects.tools != "all" else ""
     title = f"Harness: {effects.benchmark}, {effects.mode}, {METRICS[effects.metric].label}{tools}"
-    table = new_table(title, effects.harnesses)
+    names = [name_in_tables(harness) for harness in effects.harnesses]
+    table = new_table(title, names)
     for model in effects.models:
         means = [effects.means[model, harness] for harness in effects.harnesses]
         table.add_row(model, *map(value_cell, means))
-    table.add_row(
-        f"minus {effects.harnesses[0]}", "", *map(difference_cell, effects.differences), ruled=True
-    )
+    table.add_row(f"minus {names[0]}", "", *map(difference_cell, effects.differences), ruled=True)
     some = next(iter(effects.means.values()))
     table.notes = [
         f"Means in percent on the {some.n} samples ({some.n_clusters} clusters) of all these runs; differences in "

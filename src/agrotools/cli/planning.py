@@ -28,7 +28,7 @@ _SECONDS_PER_REPLY, _IN_FLIGHT = 5.0, 8
 def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     """Return the number of records of a run, of those that it has already, and the estimated cost of the others."""
     from agrotools.analysis.study import StudyRun, inspect_run
-    from agrotools.core.texts import benchmark_title
+    from agrotools.core.texts import benchmark_title, name_in_tables
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.build import part_text, plan_run
 
@@ -36,7 +36,7 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         plan = plan_run(config, benchmark)
         name = benchmark_title(benchmark.name, benchmark.version)
         title = f"{name}{part_text(config.benchmark)}, {', '.join(plan.items.sizes())}"
-        shown = config.run.name or config.model.name
+        shown = config.run.name or name_in_tables(config.model.name)
         run = StudyRun(shown, title, config.with_options(out=plan.folder))
         return inspect_run(run, benchmark, estimates=True)
 

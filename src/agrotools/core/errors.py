@@ -1,6 +1,8 @@
 """Typed errors. Every error has a message with the problem and a hint on what to change."""
 
-from typing import Annotated, Literal
+import re
+from itertools import pairwise
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -82,6 +84,36 @@ def words_of(error: BaseException) -> str:
         return str(error)
     except Exception:
         return ""
+
+
+def innermost(error: BaseException) -> list[BaseException]:
+    """Return the exceptions in the groups of an exception, groups within groups opened; else the exception alone."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    inner: list[BaseException] = []
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    for each in group.exceptions:
+        inner += innermost(each)
+    return inner
+
+
+_GROUP_LINE = re.compile(r"[ |]*\+-{4,}(?: \d+ -{4,})?")
+"""Line of a printed traceback that ends an exception of a group: ``+-----`` or ``+----- 2 -----``."""
+
+
+def last_words(printed: str) -> str:
+    """Return the last line that a program printed, empty without one.
+
+    The traceback of an exception group ends in a line of dashes: its innermost exceptions are in place of it.
+    """
+    lines = printed.strip().splitlines()
+    if not lines or not _GROUP_LINE.fullmatch(lines[-1]):
+        return lines[-1] if lines else ""
+    inner: list[str] = []
+    for line, following in pairwise(lines):
+        if _GROUP_LINE.fullmatch(following) and not _GROUP_LINE.fullmatch(line):
+            inner.append(line.lstrip(" |"))
+    return "; ".join(dict.fromkeys(inner)) or lines[-1]
 
 
 class UsageError(AgrotoolsError):

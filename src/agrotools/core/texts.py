@@ -27,6 +27,15 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
+def name_in_tables(model: str) -> str:
+    """Return the name of a model or agent for a column: of an address, its last part, or its host without a path."""
+    scheme, _, address = model.partition("://")
+    if scheme not in ("http", "https"):
+        return model
+    host, _, path = address.partition("?")[0].rstrip("/").partition("/")
+    return path.rpartition("/")[2] or host.rpartition("@")[2]
+
+
 def plain_message(detail: ErrorDetails) -> str:
     """Return the message of an error of pydantic without its prefix for errors that our validators raise."""
     return detail["msg"].removeprefix("Value error, ")

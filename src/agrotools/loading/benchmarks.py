@@ -1,5 +1,6 @@
 """Loading of a benchmark by its name or from its folder."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from glob import escape
 from pathlib import Path
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.progress import Progress, no_progress, patient_progress
 from agrotools.core.readings import Readings
 from agrotools.core.registry import report_plugin_faults
 from agrotools.core.texts import suggestion
@@ -133,7 +134,7 @@ def reject_options(benchmark: str, loading: Loading) -> None:
 def load_benchmark(
     name_or_path: str | Path,
     data_root: str | Path | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | None = None,
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
     *,
     quick: bool = False,
@@ -141,9 +142,10 @@ def load_benchmark(
     """Load a benchmark by its name or from its folder.
 
     A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
-    ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
-    called. ``options`` apply to benchmarks that are known by name; a folder has none. ``quick``: only the files of the
-    quick part are needed (``header.quick``); the benchmark returned has all samples.
+    ``data_root`` or the working directory. ``embedded`` is drawn on first use, which takes minutes, while
+    ``progress(what, done, total)`` is called; by default, standard error says how far it is. ``options`` apply to
+    benchmarks that are known by name; a folder has none. ``quick``: only the files of the quick part are needed
+    (``header.quick``); the benchmark returned has all samples.
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
@@ -155,10 +157,9 @@ def load_benchmark(
             f"a benchmark is given by its name or folder, not by {name_or_path!r}",
             hint='e.g. "embedded"',
         )
-    return load_as(
-        name_or_path,
-        Loading(Path(data_root) if data_root is not None else None, options, progress, quick),
-    )
+    root = Path(data_root) if data_root is not None else None
+    shown = progress or patient_progress(sys.stderr)
+    return load_as(name_or_path, Loading(root, options, shown, quick))
 
 
 def load_as(name_or_path: str | Path, loading: Loading) -> Benchmark:

@@ -23,7 +23,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.record import is_ref, literal_value
-from agrotools.core.texts import count_text, number_text
+from agrotools.core.texts import count_text, name_in_tables, number_text
 from agrotools.runner.manifest import conditions_label
 from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, METRICS, OPEN_TEXT
 from agrotools.scoring.statistics import Estimate, Interval
@@ -440,7 +440,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
 
 def _model_name(summary: Summary, *, name_quick: bool) -> str:
     """Return the model of a run with what it was offered: tools, quick part, degraded pictures and faults."""
-    name = harmless(summary.name or summary.model) or "run"
+    name = harmless(summary.name or name_in_tables(summary.model)) or "run"
     if summary.tools != "all":
         name += f", tools {summary.tools}"
     if name_quick and summary.quick:

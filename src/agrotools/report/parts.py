@@ -252,7 +252,7 @@ def _seconds_cell(seconds: Seconds | None) -> TableCell:
 def counts_table(summaries: Sequence[Summary]) -> ReportTable:
     """Return run statistics by mode: records, share of ``no_form``, calls, errors, and the mean cost of a record."""
     title = "Run statistics (turns, tokens and seconds: mean of a record; of form: tokens of closing messages)"
-    counts = ("records", "%\nno_form", "not\nparsed", "tool\ncalls", "tool\nerrors")
+    counts = ("records", "%\nno_form", "not\nparsed", "tool\ncalls", "failed\ncalls")
     table = new_table(
         title, [*counts, "turns", "tokens\nin", "tokens\nout", "of form", "s"], first=13
     )
@@ -272,7 +272,7 @@ def _counts_cells(part: ModeSummary) -> list[str]:
         DASH if part.no_form_share is None else percent(part.no_form_share),
         str(counts.unparseable),
         str(counts.tool_calls),
-        str(sum(counts.tool_errors.values())),
+        str(sum(counts.failed_calls.values())),
         f"{spent['turns'].per_record:.1f}" if "turns" in spent else DASH,
         _short(spent.get("input_tokens")),
         _short(spent.get("output_tokens")),
@@ -287,8 +287,8 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.terminations:
         word = "halted" if mode == "step-by-step" else "ended"
         yield f"{word}: {_listed(counts.terminations)}"
-    if counts.tool_errors:
-        yield f"tool errors: {_listed(counts.tool_errors)}"
+    if counts.failed_calls:
+        yield f"failed calls: {_listed(counts.failed_calls)}"
     if counts.read_texts:
         yield f"{count_text(counts.read_texts, 'argument')} given as text and read as a number, list, object or null"
     if counts.unscored_calls:

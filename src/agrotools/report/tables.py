@@ -213,10 +213,21 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
         _net_note(metrics, setting, summaries),
+        _words_note(metrics, setting, summaries),
         _detectable(setting, summaries),
     ]
     table.notes += filter(None, below)
     return table
+
+
+def _words_note(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> str:
+    """Return by which rules SummAcc scored text; empty if it counts none."""
+    parts = [summary.modes.get(setting.mode) for summary in summaries]
+    counts = [part.counts.words_in_answers for part in parts if part is not None]
+    rules = dict.fromkeys(rule for each in counts for rule in each)
+    if not rules or "summ_acc" not in metrics:
+        return ""
+    return f"SummAcc scores text by a plain rule, never by a judge: {', '.join(rules)}"
 
 
 def _net_note(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> str:

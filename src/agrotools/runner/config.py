@@ -312,7 +312,14 @@ class EvalConfig(FrozenModel):
             raise UsageError(
                 "--agent-base-url and --agent-api-key-env need --agent-model", hint="name the model"
             )
-        return ExternalAgentOptions(agent.env, agent.path, wire, self.model.api_key_env, endpoint)
+        return ExternalAgentOptions(
+            variables=agent.env,
+            paths=agent.path,
+            wire=wire,
+            token_env=self.model.api_key_env,
+            model=endpoint,
+            seed=self.model.seed or 0,
+        )
 
     @property
     def vlm_endpoint(self) -> Endpoint:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, ToolImages
 from agrotools.core.files import sha256_of_json
+from agrotools.core.texts import name_in_tables
 from agrotools.formats.tool_check import ToolCheck
 from agrotools.served.use import ServerUse
 
@@ -132,8 +133,8 @@ class Manifest(FrozenModel):
 
     @property
     def shown_model(self) -> str:
-        """Model by the name that the user gave it, if any."""
-        return self.name or self.model
+        """Model by the name that the user gave it, if any; never an address."""
+        return self.name or name_in_tables(self.model)
 
     @property
     def labelled_model(self) -> str:

@@ -77,6 +77,8 @@ class ExternalAgentOptions:
     """Name of the environment variable with the token of an agent's server."""
     model: Endpoint | None = None
     """Model whose endpoint is served to the agent, and counts its requests."""
+    seed: int = 0
+    """Seed of the run, which the agent is told."""
 
 
 @dataclass(frozen=True)
@@ -296,8 +298,8 @@ def _agent_policies(
 ) -> Callable[[Sample, Mode, int], Policy]:
     from agrotools.agents.external import AgentPolicy
 
-    return lambda _sample, _mode, _epoch: AgentPolicy(
-        solve, agents.specs, agents.max_steps, meter, timeout_s
+    return lambda _sample, _mode, epoch: AgentPolicy(
+        solve, agents.specs, agents.max_steps, meter, timeout_s, epoch=epoch, seed=agents.agent.seed
     )
 
 

@@ -77,7 +77,7 @@ from agrotools.scoring.matching import (
 )
 from agrotools.scoring.metrics import SLOT_METRIC, counts_in_fas
 from agrotools.scoring.slot_weights import weighted_mean
-from agrotools.scoring.slots import outcome_scores, score_slot
+from agrotools.scoring.slots import UNREAD_RULES, outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.agreement_values import same_json
 from agrotools.text.answer_form import UNKNOWN, format_answer
@@ -87,14 +87,6 @@ from agrotools.text.expressions import shows_no_answer
 FindResult = Callable[[ToolCall], Observation | None]
 """Returns the result of a call that the run did not make; None if it is not known."""
 Parts = frozenset[str]
-
-_UNREAD = (
-    "no form",
-    "not a number",
-    "neither yes nor no",
-    "not one name",
-)
-"""Rules of readings without a value."""
 
 
 def lacks_values(sample: Sample, answer: str) -> bool:
@@ -146,7 +138,7 @@ class SampleGame:
         self.steps = record.sample.reference.steps
         self.own = own_calls(record)
         self._own_values = [each.values if each else None for each in self.own]
-        self._missing = missing_calls(self.steps, self.own)
+        self.missing = missing_calls(self.steps, self.own)
         self._faults = landed_faults(record, self.own)
         self._find_result = find_result
         self._truths = [self._truth(at) for at in range(len(self.steps))]
@@ -200,7 +192,7 @@ class SampleGame:
         players = [READING, *{TOOL + step.tool for step in self.steps}]
         at_limit = self.trajectory.answer is None and self.trajectory.termination in AT_LIMIT
         has_figure = any(isinstance(self.slots[at], PlotSlot) for at in lost)  # a later one counts
-        if self._missing or at_limit or has_figure:
+        if self.missing or at_limit or has_figure:
             players.append(PLANNING)
         if any(own is not None and own.wrong for own in self.own):
             players.append(ARGUMENTS)
@@ -243,7 +235,7 @@ class SampleGame:
     def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
         """Return the outcome of a reference step in a coalition; ``before``: those of the steps before it."""
         step, own = self.steps[at], self.own[at]
-        if at in self._missing and PLANNING not in parts:
+        if at in self.missing and PLANNING not in parts:
             return Outcome()
         corrected = own is None or not own.wrong or ARGUMENTS in parts
         refs = [ref for _, ref, _ in iter_refs(step.arguments)]
@@ -399,7 +391,7 @@ class SampleGame:
             score = score_slot(implied, [implied], answer)
             if score.value >= 1:
                 return "waiting"
-        return "form" if score.reading.get("rule") in _UNREAD else "misread"
+        return "form" if score.reading.get("rule") in UNREAD_RULES else "misread"
 
     def _slot_value(self, at: int, parts: Parts) -> Fraction:
         """Return the score of a slot in a coalition."""
@@ -441,7 +433,7 @@ class SampleGame:
         self, needed: Sequence[int], parts: Parts, outcomes: Sequence[Outcome]
     ) -> bool:
         """True if a needed result differs from that of the run, or its call was missing and is made."""
-        if PLANNING in parts and not self._missing.isdisjoint(needed):
+        if PLANNING in parts and not self.missing.isdisjoint(needed):
             return True  # also a call that fails is a result
         return not all(
             same_json(outcomes[i].values, self._own_values[i], rounded=True) for i in needed
@@ -461,7 +453,7 @@ class SampleGame:
         self._check_known(needed, outcomes, slot, parts)
         values = [each.values for each in outcomes]
         if isinstance(slot, AbstainSlot):
-            if PLANNING not in parts and not self._missing.isdisjoint(needed):
+            if PLANNING not in parts and not self.missing.isdisjoint(needed):
                 return actual
             return self._text_score(slot, UNKNOWN) if shows_no_answer(slot, values) else Fraction(0)
         derived = derived_values([slot], values)

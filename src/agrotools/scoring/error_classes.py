@@ -66,7 +66,7 @@ _MEANINGS = {
     "invalid_arguments": "a call whose arguments the tool does not take: unknown, missing, or of a wrong type or value",
     IN_HEAD: "a calculation of the reference's value without the observations that it comes from",
     "wrong_tool_name": "call to a tool that does not exist",
-    "tool_error": "any other error of a well-formed call, mostly an error inside the tool",
+    "valid_call_failed": "any other error of a well-formed call, mostly an error inside the tool",
     "call_without_output": "a step that names a tool but no output, in formats where the model writes both",
     "repeated_tool": "the same tool in two consecutive steps (in a run: unless the reference does so with that tool)",
     "redundant_call": "repeats an earlier successful call",
@@ -163,7 +163,7 @@ def arguments_key(arguments: Any) -> str:
 _CLASS_OF_KIND: dict[ToolErrorKind, str] = {
     "unknown_tool": "wrong_tool_name", "invalid_argument": "invalid_arguments", "missing_metadata": "invalid_arguments"
 }  # fmt: skip
-"""Error class of a failed call; of other kinds it is ``tool_error``."""
+"""Error class of a failed call; of other kinds it is ``valid_call_failed``."""
 NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
     OF_SINGLE_SHOT, "not possible in this mode: a tool executes every call"
 )
@@ -233,7 +233,7 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
     else:
         reasons |= NOT_IN_CALLS
         if mode == "step-by-step":
-            reasons |= {**NOT_IN_STEPS, "tool_error": "no tool is run in this mode"}
+            reasons |= {**NOT_IN_STEPS, "valid_call_failed": "no tool is run in this mode"}
     unkeyed = (each for each in KEYWORD_CLASSES if not errors.keyed[each])
     return dict.fromkeys(unkeyed, "no sample has English text to extract keywords from") | reasons
 
@@ -279,7 +279,7 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
     worked: dict[str, list[Arguments]] = {}
     for step in calls:
         if step.observation and (error := step.observation.error):
-            errors.add(_CLASS_OF_KIND.get(error.kind, "tool_error"), key)
+            errors.add(_CLASS_OF_KIND.get(error.kind, "valid_call_failed"), key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
             if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):

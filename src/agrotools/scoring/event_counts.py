@@ -25,6 +25,7 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
+from agrotools.core.slot import counts_in_headline
 from agrotools.core.texts import count_text
 from agrotools.scoring.attribution import CAUSES, TOOL
 from agrotools.scoring.constant_arguments import ConstantArgumentTally
@@ -44,6 +45,13 @@ from agrotools.text.turns import runs_on
 
 TRUTH_METRIC = "summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""
+
+_RULES_OF_WORDS = {
+    "open_text": "facts named",
+    "keywords": "exact keywords",
+    "reference_texts": "overlap of words",
+}
+"""Rules that score text at the answer step, by type of slot; a judge grades outcomes alone."""
 
 
 class EventCounts:
@@ -65,6 +73,7 @@ class EventCounts:
         self._ious = array("d")
         self._differing: set[str] = set()
         self._canaries: list[str] = []
+        self._rules_of_words = Counter[str]()
         self._first_unread = ""
         """What the first call that was not read is, in words."""
         self._totals = defaultdict[str, float](float)
@@ -156,8 +165,14 @@ class EventCounts:
                     _texts_read(call, record.sample) for call in action.calls
                 )
         self._ious.extend(_box_ious(rows))
-        if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
+        summed = [row for row in rows if row.metric == TRUTH_METRIC]
+        if any(row.reading.get("differs") for row in summed):
             self._differing.add(record.sample.id)
+        if summed:
+            types = {slot.type for slot in record.sample.answer if counts_in_headline(slot)}
+            self._rules_of_words.update(
+                _RULES_OF_WORDS[each] for each in types & {*_RULES_OF_WORDS}
+            )
 
     def call_ratio(self) -> CallRatio | None:
         """Return the ratio of calls made to calls needed; None if no answered end-to-end record needs calls."""
@@ -183,12 +198,13 @@ class EventCounts:
             successes=successes,
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
-            tool_errors=_by_frequency(self._errors),
+            failed_calls=_by_frequency(self._errors),
             missing_backends=tuple(
                 MissingBackend(tool=tool, samples=n, setup=self._setups[tool])
                 for tool, n in _by_frequency(self._missing_backends).items()
             ),
             median_box_iou=median(self._ious) if self._ious else None,
+            words_in_answers=_by_frequency(self._rules_of_words),
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
             first_unread=self._first_unread,

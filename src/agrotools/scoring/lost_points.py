@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from agrotools.core import Mode, Observation, Record, Score, ToolCall
+from agrotools.core import Mode, Observation, Record, Score, Slot, ToolCall
 from agrotools.scoring.attribution import (
     ANSWER,
     AT_LIMIT,
@@ -26,7 +26,7 @@ from agrotools.scoring.attribution import (
 )
 from agrotools.scoring.counterfactual import FindResult, SampleGame, lacks_values
 from agrotools.scoring.metrics import FAS, SLOT_METRIC
-from agrotools.scoring.slots import refusals, refused_twin
+from agrotools.scoring.slots import UNREAD_RULES, refusals, refused_twin
 
 
 class LostScore(NamedTuple):
@@ -44,8 +44,6 @@ Shares = dict[str, Fraction]
 FindResultFor = Callable[[Record], FindResult]
 _ROUNDING = 1e-9
 """Two sums of scores that differ by less are equal: scores are floats, shares are exact."""
-_GIVEN_AS_UNKNOWN = ("refused", "unknown")
-"""Rules of slots without a value whose form was read: it gives all values, or this one, as unknown."""
 
 
 def no_result(_call: ToolCall) -> Observation | None:
@@ -90,13 +88,14 @@ def _own_shares(record: Record, rows: Sequence[Score], find_result: FindResult) 
         return {}
     if not is_split(record, rows):
         return {_part_without_calls(record, rows): lost}
-    shares = SampleGame(record, rows, find_result).shares()
-    shares = {part: shares[part] for part in ordered_parts(shares) if shares[part]}
+    game = SampleGame(record, rows, find_result)
+    shares = game.shares()
     # What is left was lost by open text that a judge graded: no result of a tool makes it right.
     rest = lost - sum(shares.values())
     if abs(rest) > _ROUNDING:
-        shares[READING] = shares.get(READING, Fraction(0)) + rest
-    return shares
+        part = PLANNING if game.missing else READING  # no result of a missing call was misread
+        shares[part] = shares.get(part, Fraction(0)) + rest
+    return {part: shares[part] for part in ordered_parts(shares) if shares[part]}
 
 
 def _with_refused_twin(shares: Shares) -> Shares:
@@ -133,23 +132,31 @@ def _lost(record: Record, rows: Sequence[Score]) -> Fraction:
 
 
 def _part_without_calls(record: Record, rows: Sequence[Score]) -> str:
-    """Return the part that lost the points of a record without reference calls: its form, or its answer."""
+    """Return the part that lost the points of a record without reference calls, or without calls at all.
+
+    It is the form of an answer that gives no value, a call that should have made what is scored, or the answer.
+    """
     sample, trajectory = record.sample, record.trajectory
     if trajectory is None or trajectory.answer is None:
         at_limit = trajectory is not None and trajectory.termination in AT_LIMIT
         return PLANNING if at_limit else FORM
     if not sample.answerable:  # a refusal has no value to read
         return FORM if lacks_values(sample, trajectory.answer) else ANSWER
-    in_words = {slot.name for slot in sample.answer if slot.type == "open_text"}
-    wrong = [
-        row for row in rows if row.slot is not None and row.value < 1 and row.slot not in in_words
-    ]
-    if not wrong:
-        return READING  # open text, which a judge graded
-    if any(row.reading.get("rule") in _GIVEN_AS_UNKNOWN for row in wrong):
-        return ANSWER
-    read = [row.reading.get(name) for row in wrong for name in ("value", "facts", "off_by")]
-    return FORM if all(value in (None, [], {}) for value in read) else ANSWER
+    # Open text is graded by a judge, so that its plain rule says nothing about the cause.
+    slots = {slot.name: slot for slot in sample.answer if slot.type != "open_text"}
+    wrong = [(slots[row.slot], row) for row in rows if row.slot in slots and row.value < 1]
+    if wrong and all(slot.made_by_tools for slot, _ in wrong):
+        return PLANNING  # no call made it, or a wrong one did
+    said = [(slot, row) for slot, row in wrong if not slot.made_by_tools]
+    return FORM if said and all(_is_unread(*each) for each in said) else ANSWER
+
+
+def _is_unread(slot: Slot, row: Score) -> bool:
+    """Return True if an answer gives no value of a slot, not even as unknown. Words are read as they are."""
+    if row.reading.get("rule") in UNREAD_RULES:
+        return True
+    has_no_value = row.reading.get("value") == []
+    return has_no_value and not slot.free_text
 
 
 class LostPoints:

@@ -53,7 +53,8 @@ def own_calls(record: Record) -> list[OwnCall | None]:
     """Return the call of the run for each reference step; None for missing calls.
 
     It is the unused call of the same tool with the fewest wrong arguments, given what the run had seen. A call that has
-    wrong arguments for this step and none for a later one is left to that one, if another call remains.
+    wrong arguments for this step and none for a later one is left to that one: whoever made the second of two calls
+    lacks the first.
     """
     reference = record.sample.reference.steps if record.sample.reference else ()
     remaining = [
@@ -67,29 +68,40 @@ def own_calls(record: Record) -> list[OwnCall | None]:
             for own in remaining
             if own.call and own.call.tool == step.tool
         ]
-        later = (
-            [each for each in reference[at + 1 :] if each.tool == step.tool]
-            if len(candidates) > 1
-            else []
-        )
-
-        def rank(
-            each: OwnCall, later: Sequence[ReferenceStep] = later
-        ) -> tuple[bool, bool, int, bool]:
-            others = (
-                [_compared(record, each.step, other, values) for other in later]
-                if each.wrong
-                else []
-            )
-            fits_later = any(not other.wrong and not other.excused for other in others)
-            return bool(each.wrong), fits_later, len(each.wrong), each.values is None
-
-        best = min(candidates, key=rank, default=None)
+        later = [each for each in reference[at + 1 :] if each.tool == step.tool]
+        left = _left_to_later(record, candidates, later, values)
+        free = [each for each in candidates if id(each.step) not in left]
+        best = min(free, key=_rank, default=None)
         if best is not None:
             remaining.remove(best.step)
         calls.append(best)
         values.append(best.values if best else None)
     return calls
+
+
+def _rank(call: OwnCall) -> tuple[int, bool]:
+    """Return how badly a call fits its step; one with a result fits better than one without."""
+    return len(call.wrong), call.values is None
+
+
+def _left_to_later(
+    record: Record,
+    candidates: Sequence[OwnCall],
+    later: Sequence[ReferenceStep],
+    values: Sequence[Values | None],
+) -> set[int]:
+    """Return the ids of the calls, wrong for a step, that fit one of the ``later`` steps; each step has one of them."""
+    left = set[int]()
+    wrong = [each for each in candidates if each.wrong]
+    for step in later if wrong else ():
+        for each in wrong:
+            if id(each.step) in left:
+                continue
+            at_later = _compared(record, each.step, step, values)
+            if not at_later.wrong and not at_later.excused:
+                left.add(id(each.step))
+                break
+    return left
 
 
 def _compared(

@@ -60,6 +60,9 @@ from agrotools.text.labels import label_key
 
 VERSION = "3"
 MAX_EXCERPT = 240
+_EMPTY = "the answer is empty"
+UNREAD_RULES = ("no form", "not a number", "neither yes nor no", "not one name", _EMPTY)
+"""Rules of readings of an answer without a value, which was not given as unknown."""
 
 
 class SlotScore(NamedTuple):
@@ -436,7 +439,7 @@ def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: s
     from agrotools.scoring.open_text import score_facts
 
     if not text.strip():
-        return SlotScore(0.0, {"rule": "the answer is empty"})
+        return SlotScore(0.0, {"rule": _EMPTY})
     if isinstance(slot, KeywordsSlot):
         value, reading = score_keywords(slot, text)
     elif isinstance(slot, ReferenceTextsSlot):

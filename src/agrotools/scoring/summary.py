@@ -92,7 +92,7 @@ class Counts(FrozenModel):
     unscored_calls: int = 0
     """Step-by-step: number of calls after the first one of a message."""
     tool_calls: int = 0
-    tool_errors: dict[str, int] = {}
+    failed_calls: dict[str, int] = {}
     """Number of failed calls by kind of error."""
     missing_backends: Annotated[tuple[MissingBackend, ...], Field(exclude_if=operator.not_)] = ()
     """Tools that had no back-end for the right call; calls with another argument than the reference do not count."""
@@ -104,6 +104,8 @@ class Counts(FrozenModel):
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots, 0 to 1 (their score is 0 or 1)."""
     median_box_iou: float | None = None
     """Step-by-step: median IoU of predicted and reference boxes in calls with the right tool, 0 to 1."""
+    words_in_answers: Annotated[dict[str, int], Field(exclude_if=operator.not_)] = {}
+    """Step-by-step: number of records whose SummAcc counts text, by the rule that scores it. No judge grades steps."""
     implied_differs: int = 0
     """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
     canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()

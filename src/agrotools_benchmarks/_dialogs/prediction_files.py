@@ -123,10 +123,10 @@ def failure_of(text: str) -> str | None:
     if _NO_TOOL.search(text):
         listed = _LISTED.search(text)
         exists = listed is not None and listed[1] in [name.strip() for name in listed[2].split(",")]
-        return "tool_error" if exists else "wrong_tool_name"
+        return "valid_call_failed" if exists else "wrong_tool_name"
     if _ARGUMENTS.search(text):
         return "invalid_arguments"
-    return "tool_error" if _FAILURE.search(text) else None
+    return "valid_call_failed" if _FAILURE.search(text) else None
 
 
 def failure_after(messages: Sequence[Any], index: int) -> str | None:

@@ -362,7 +362,7 @@ def _class_of(error: Any, arguments: Any) -> str:
             ("unknown arguments", "missing required arguments")
         )
         return "invalid_arguments" if is_name_error else "invalid_json"
-    return "tool_error"
+    return "valid_call_failed"
 
 
 def _add_replies(record: Record, errors: Errors) -> None:

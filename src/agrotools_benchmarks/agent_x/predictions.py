@@ -184,7 +184,13 @@ FORMAT = PredictionFormat(
 )
 
 
-OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
+OF_CALLS = (
+    "format_error",
+    "invalid_json",
+    "invalid_arguments",
+    "valid_call_failed",
+    "redundant_call",
+)
 """Error classes of calls that are actually executed."""
 _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 _NOTHING = (None, "", "null")

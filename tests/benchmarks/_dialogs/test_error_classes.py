@@ -42,7 +42,7 @@ def test_errors_of_calls_as_gta_and_thinkgeo_tell_them():
     ]
     errors = errors_of_dialogues(end_file(steps, [], [answer("a cat")]))
     assert counted(errors) == {
-        "format_error": 2, "wrong_tool_name": 1, "invalid_json": 1, "invalid_arguments": 1, "tool_error": 1,
+        "format_error": 2, "wrong_tool_name": 1, "invalid_json": 1, "invalid_arguments": 1, "valid_call_failed": 1,
         "redundant_call": 1, "repeated_tool": 1, "no_response": 1, "single_step_answer": 1,
     }  # fmt: skip
     assert [*errors.samples["no_response"]] == ["1"]
@@ -86,7 +86,7 @@ def test_errors_of_our_own_runs():
     ]
     assert errors_of(record(steps)) == {
         "repeated_tool": 1, "redundant_call": 1, "several_calls": 1, "wrong_tool_name": 1, "invalid_arguments": 1,
-        "tool_error": 1, "format_error": 1,
+        "valid_call_failed": 1, "format_error": 1,
     }  # fmt: skip
 
 

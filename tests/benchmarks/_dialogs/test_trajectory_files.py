@@ -20,7 +20,7 @@ def returned(text):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        (UNKNOWN.replace("[Calculator", "[guess, Calculator"), "tool_error"),
+        (UNKNOWN.replace("[Calculator", "[guess, Calculator"), "valid_call_failed"),
         ("Input validation error: 'image' is a required property", "invalid_arguments"),
         ("No tools are visible in the shed.", None),
     ],
@@ -78,7 +78,7 @@ def test_real_trajectories_score_as_their_authors_have_it(field_data):
     if not folder.is_dir():
         pytest.skip(f"no trajectories at {folder}")
     expected = {
-        "gta-trace/gpt-4.1.first2.json": (2, {"tool_error": 2}),
+        "gta-trace/gpt-4.1.first2.json": (2, {"valid_call_failed": 2}),
         "gta-trace/Mistral-7B-Instruct-v0.1.first4.json": (
             4,
             {"wrong_tool_name": 1, "no_response": 3},

@@ -191,6 +191,39 @@ def test_the_same_agent_over_every_route_has_the_same_scores(
     assert str(folder) not in json.dumps(sent)
 
 
+TELLS = """
+import json, os, sys
+
+def solve(task):
+    return {"mean_yield": 10 * task.epoch + task.seed}
+
+if __name__ == "__main__":
+    print("mean_yield:", 10 * int(os.environ["AGROTOOLS_EPOCH"]) + int(os.environ["AGROTOOLS_SEED"]))
+"""
+
+
+def test_an_agent_is_told_the_epoch_of_a_sample_and_the_seed_of_the_run(
+    tmp_path: Path, folder: Path, agent_module: Callable[[str], str]
+):
+    def act(request: dict[str, Any]) -> dict[str, Any]:
+        task = request["task"]
+        return {"answer": {"mean_yield": 10 * task["epoch"] + task["seed"]}}
+
+    name = agent_module(TELLS)
+    with agent_serving(act) as server:
+        routes = {
+            "function": lambda task: {"mean_yield": 10 * task.epoch + task.seed},
+            "process": f"python:{name}:solve",
+            "server": server,
+            "program": f"mcp:{sys.executable} {name}.py",
+        }
+        for route, model in routes.items():
+            run = evaluated(folder, model, tmp_path / route, limit=1, epochs=2, seed=3)
+            trajectories = [record.trajectory for record in run.samples()]
+            told = [made.answer_text for made in trajectories if made is not None]
+            assert told == ["mean_yield: 3", "mean_yield: 13"], route
+
+
 def test_an_agent_may_return_values_and_has_no_score_but_of_its_words_if_it_submits_no_form(
     folder, tmp_path, agent_module
 ):
@@ -214,6 +247,10 @@ import asyncio, os, sys, time
 
 def raises(task):
     return task.no_such_field
+
+def raises_together(task):
+    inner = ExceptionGroup("inner", [ValueError("no key"), KeyError("no scale")])
+    raise ExceptionGroup("unhandled errors in a TaskGroup", [inner])
 
 def exits(task):
     sys.exit(3)
@@ -406,6 +443,8 @@ def test_faults_of_an_agent_are_told_apart(
     raised = record_of("raises").invalid
     assert "AttributeError" in raised
     assert "my_agent.py, line" in raised
+    together = record_of("raises_together").invalid
+    assert "the agent failed: ValueError: no key; KeyError: 'no scale'" in together
     assert "SystemExit: 3" in record_of("exits").invalid
     assert "the agent's process ended" in record_of("dies").invalid
     assert record_of("hangs", timeout_s=1).trajectory.termination == "timeout"

@@ -320,3 +320,17 @@ async def test_what_it_does_is_the_same_without_gold_of_its_own(small_benchmark:
                 assert "98765" not in action.model_dump_json()
                 calls += action.kind == "call"
     assert calls >= len(samples)
+
+
+def test_where_questions_repeat_word_for_word_the_answer_form_tells_the_plan():
+    query = "What do you see in image_1.jpg?"
+    form = (share("found", from_="steps[1].observation.value"),)
+    own = sample("own", query, "t0", "c0", answer=form)
+    yes_or_no = (BooleanSlot(name="found", label="found", value=True),)
+    others = [
+        sample("a", query, "t1", "c1", answer=yes_or_no),
+        sample("b", query, "t2", "c2", answer=form),
+    ]
+    plan = PlanTable([own, *others]).plan(own)
+    assert plan is not None
+    assert plan.donor == "b"

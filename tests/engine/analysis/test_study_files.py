@@ -322,6 +322,45 @@ def test_one_budget_for_all_models_and_estimates_before(
 
 
 @pytest.mark.process
+def test_the_label_of_a_model_is_the_name_of_its_run_and_no_table_holds_an_address(
+    tmp_path: Path,
+):
+    """Two agents behind addresses that end alike, one of them with a label."""
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'model = ["http://127.0.0.1:9000/agent", "http://127.0.0.1:9001/v1/agent/", '
+        '{name = "http://127.0.0.1:9002", label = "Ours"}, "http://127.0.0.1:9003"]'
+    )
+    runs = read_study(file).runs
+    assert [(run.label, run.config.run.name) for run in runs] == [
+        ("agent (127.0.0.1:9000)", ""),
+        ("agent (127.0.0.1:9001)", ""),
+        ("Ours", "Ours"),
+        ("127.0.0.1:9003", ""),
+    ]
+    assert len({run.folder for run in runs}) == len(runs)
+
+
+def test_a_table_says_of_how_many_epochs_and_samples_its_means_are(
+    tmp_path: Path, benchmark: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "study.toml"
+    lines = [
+        f'benchmark = "{benchmark}"',
+        'mode = "end-to-end"',
+        "epochs = 2",
+        "limit = 3",
+        'model = [{name = "baseline:planted:1", label = "Skilled"}]',
+    ]
+    file.write_text("\n".join(lines))
+    result = at.study(file)
+    shown = result._repr_markdown_()
+    assert "Epochs: 2 runs of each sample, whose mean counts" in shown
+    assert "FAS n 3 (3)" in shown
+    assert at.read_run(result.states[0].run.folder).manifest.shown_model == "Skilled"
+
+
 def test_studies_from_python(tmp_path: Path, benchmark: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     file = write_study(tmp_path, benchmark, "", model_rows("baseline:planted:1", "baseline:planted:0"),

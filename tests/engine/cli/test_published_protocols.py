@@ -361,7 +361,7 @@ def test_agent_x_is_asked_a_second_time_and_then_given_up(root: Path, tmp_path: 
     # What cannot be read is exported as nothing; the record knows that it began an object.
     assert (errors["invalid_format"]["count"], errors["no_response"]["count"]) == (1, 0)
     assert (errors["only_thought"]["count"], errors["invalid_format"]["of"]) == (0, 8)
-    assert errors["tool_error"]["not_looked_for"]
+    assert errors["valid_call_failed"]["not_looked_for"]
 
 
 @contextmanager

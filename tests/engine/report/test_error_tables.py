@@ -74,7 +74,7 @@ def test_the_table_counts_each_class_in_each_mode(run: Path):
     assert shown["invalid json (steps)"] == [("1", "16.7"), ("0", "0.0")]
     assert shown["invalid arguments (steps)"] == [("0", "0.0"), ("1", "11.1")]
     assert shown["wrong tool name (steps)"] == [("1", "16.7"), ("0", "0.0")]
-    assert shown["tool error (steps)"] == [("—",), ("1", "11.1")]
+    assert shown["valid call failed (steps)"] == [("—",), ("1", "11.1")]
     assert shown["repeated tool (samples)"] == [
         ("—",),
         ("0", "0.0"),
@@ -82,7 +82,7 @@ def test_the_table_counts_each_class_in_each_mode(run: Path):
     assert not any("arXiv" in note for note in table.notes)
     part = rescore(run).summary.modes["end-to-end"]
     counted = {row.error: row for row in part.errors}
-    error = counted["tool_error"]
+    error = counted["valid_call_failed"]
     assert (error.unit, error.count, error.of, error.samples, error.examples) == (
         "step",
         1,
@@ -125,7 +125,7 @@ def test_several_runs_stand_side_by_side_in_a_table_for_each_mode(run: Path, tmp
         tmp_path / "other", [right(record.sample) for record in records()[:3]], model="other"
     )
     tables = tables_of(run, other)
-    row = cells_of(table_of(tables, "Errors by class, end-to-end"))["tool error (steps)"]
+    row = cells_of(table_of(tables, "Errors by class, end-to-end"))["valid call failed (steps)"]
     assert {name: cell.lines[0] for name, cell in row.items()} == {"m": "1", "other": "0"}
     assert len(table_of(tables, "Errors by class, step-by-step").columns) == 2
     run = write_run(

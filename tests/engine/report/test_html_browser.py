@@ -602,6 +602,48 @@ async def test_a_sample_says_that_its_point_was_lost_by_its_twin(tmp_path: Path)
         assert lost.endswith("the answerable twin yes was refused: one point less")
 
 
+async def test_a_refused_pair_is_not_the_first_sample_worth_a_look(tmp_path: Path):
+    yes = made_sample("a-yes", files=(), twin="a-no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="none", reason="no_scale", asks=yes.answer)
+    no = made_sample("a-no", files=(), twin="a-yes", may_abstain=True, answer=(refusal,))
+    ordinary = end_to_end(
+        made_sample("b", files=()), returned("2*3", 6.0), returned("6 + 1", 7.0), answer="rows: 9"
+    )
+    refused = [end_to_end(each, answer="rows: unknown") for each in (no, yes)]
+    run = write_run(tmp_path / "run", [*refused, ordinary], model="some-model")
+    report = build_report([run], tmp_path / "report.html").path
+    names = "[...document.querySelectorAll('.worth a b')].map((each) => each.textContent)"
+    async with browser() as chromium:
+        page = await opened(chromium, report)
+        assert (await page.evaluate(names))[0] == "b"
+        assert faults(page) == ([], [])
+
+
+async def test_each_of_a_few_runs_has_a_bar_of_its_points(tmp_path: Path):
+    samples = [made_sample(f"s{number}") for number in range(4)]
+    write_files(tmp_path, samples)
+    runs: list[Path] = []
+    for name, n_wrong in (("good", 1), ("poor", 4), ("best", 0)):
+        wrong = [end_to_end(each, answer="rows: 9") for each in samples[:n_wrong]]
+        records = [*wrong, *map(right, samples[n_wrong:])]
+        runs.append(write_run(tmp_path / name, records, model=name))
+    report = build_report(runs, tmp_path / "report.html").path
+    bars = (
+        "[...document.querySelectorAll('.lost .of-run')]"
+        ".map((each) => ['h3', '.bar'].map((part) => each.querySelector(part).textContent))"
+    )
+    async with browser() as chromium:
+        page = await opened(chromium, report)
+        assert await page.evaluate(bars) == [
+            ["good", "score75wrong plan25"],
+            ["poor", "wrong plan100"],
+        ]
+        await page.click(".lost .of-run:last-child a.part")
+        await page.until("document.body.dataset.view === 'samples'")
+        assert "run=1" in await page.evaluate("location.hash")
+        assert faults(page) == ([], [])
+
+
 async def test_five_hundred_rows_sort_and_a_record_is_downloaded_as_explain_prints_it(
     tmp_path: Path,
 ):

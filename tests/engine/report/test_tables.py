@@ -140,7 +140,7 @@ def test_each_setting_has_a_table_whose_cells_hold_estimates():
     assert by_part["weed crop area"]["no-tool: FAS"].lines == ("25.0", "9.9–50.3", "20 (20)")
     assert by_part["By answer type"]["no-tool: FAS"].text == ""
     counts = next(part for part in parts if getattr(part, "title", "").startswith("Run statistics"))
-    assert {"end-to-end: ended: answered 22", "end-to-end: tool errors: file_not_found 22"} <= {
+    assert {"end-to-end: ended: answered 22", "end-to-end: failed calls: file_not_found 22"} <= {
         *counts.notes
     }
     assert len(tables([made], details=False)) < len(parts)

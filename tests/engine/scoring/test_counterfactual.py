@@ -14,9 +14,11 @@ from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
+    KeywordsSlot,
     Observation,
     Record,
     ReferenceStep,
+    ReferenceTextsSlot,
     ReferenceTrajectory,
     Sample,
     SampleFile,
@@ -485,6 +487,59 @@ def test_without_calls_unknown_is_an_answer_that_was_read(
         trajectory=Trajectory(steps=(step,), termination="answered"),
     )
     assert lost_shares(record, score_record(record)) == {part: 1}
+
+
+WORDS = KeywordsSlot(name="kind", label="kind", whitelist=(("oak", "oaks"),))
+TEXTS = ReferenceTextsSlot(name="kind", label="kind", values=("There are two oaks.",))
+
+
+@pytest.mark.parametrize(
+    ("slot_", "text", "part"),
+    [
+        (WORDS, "There are birches.", "answer"),
+        (TEXTS, "Birches, as it seems.", "answer"),
+        (TEXTS, " ", "form"),
+    ],
+)
+def test_a_wrong_answer_in_words_is_read_and_wrong(slot_: Any, text: str, part: str):
+    """Protocols of published benchmarks ask for no form."""
+    step = Step(turn=0, kind="answer", text=text)
+    record = Record(
+        sample=plain_sample("trees-1", answer=(slot_,)),
+        mode="no-tool",
+        trajectory=Trajectory(steps=(step,), termination="answered"),
+    )
+    assert [*lost_shares(record, score_record(record))] == [part]
+
+
+@pytest.mark.parametrize("made", [0, 1])
+def test_a_thing_that_was_not_measured_is_lost_by_the_plan(made: int):
+    """One of two pictures was measured, and the other one guessed: no result of it was misread."""
+    truths: tuple[dict[str, Any], ...] = ({"weed_pct": 20.0}, {"weed_pct": 55.0})
+    reference = tuple(
+        ReferenceStep(
+            tool="measure_crop_weed_area",
+            arguments={"image": f"image_{at}.jpg"},
+            truth=truth,
+            observation=Observation(result=truth),
+        )
+        for at, truth in enumerate(truths, start=1)
+    )
+    slots = (
+        slot("first", 20.0, "steps[0].observation.weed_pct"),
+        slot("second", 55.0, "steps[1].observation.weed_pct"),
+    )
+    sample = sample_of(*slots).model_copy(
+        update={"reference": ReferenceTrajectory(steps=reference)}
+    )
+    call = ToolCall(tool="measure_crop_weed_area", arguments={"image": f"image_{made + 1}.jpg"})
+    seen = Step(turn=0, kind="call", call=call, observation=Observation(result=truths[made]))
+    said = [30.0, 30.0]
+    said[made] = float(truths[made]["weed_pct"])
+    answer = Step(turn=1, kind="answer", text=f"first: {said[0]}\nsecond: {said[1]}")
+    trajectory = Trajectory(steps=(seen, answer), termination="answered")
+    record = Record(sample=sample, mode="end-to-end", trajectory=trajectory)
+    assert points(record, Tools()) == {"planning": 50.0}
 
 
 def test_what_nobody_asked_a_tool_is_not_blamed_on_it():

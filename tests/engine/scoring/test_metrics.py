@@ -214,7 +214,7 @@ def test_counts_say_what_happened():
     )
     counts = summarise([worked, stopped]).modes["end-to-end"].counts
     assert counts.terminations == {"answered": 1, "max_steps": 1}
-    assert (counts.unparseable, counts.tool_calls, counts.tool_errors) == (
+    assert (counts.unparseable, counts.tool_calls, counts.failed_calls) == (
         2,
         4,
         {"invalid_argument": 2},

@@ -234,6 +234,14 @@ SAME = 1e-9
 """Similarities that differ by at most this much count as equal, independent of the order of summation."""
 
 
+class _Asked(NamedTuple):
+    """What an item of an answer form asks for."""
+
+    type: str
+    unit: str | None
+    choices: tuple[str, ...]
+
+
 class _Donor(NamedTuple):
     id: str
     position: int
@@ -243,13 +251,15 @@ class _Donor(NamedTuple):
     template: str
     tools: frozenset[str]
     cluster: str
+    form: frozenset["_Asked"]
 
 
 class PlanTable:
     """Plans of a benchmark. The samples are read once, when the first plan is requested.
 
     The similarity of two samples is the cosine of their questions and answer forms (see :mod:`.similarity`) plus the
-    overlap of their files by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id. Donors are
+    overlap of their files by kind (Jaccard index of the two multisets of kinds). Of equally similar samples, as where
+    questions repeat word for word, that with the most similar answer form counts, then the first by id. Donors are
     answerable, since the calls of other samples end where a tool fails.
     """
 
@@ -292,6 +302,7 @@ class PlanTable:
                     sample.template,
                     frozenset(sample.reference.tools),
                     _cluster(sample),
+                    _form(sample),
                 )
                 donors.append(_Donor(sample.id, position, text, *of_sample))
         return SimilarQuestions(list(texts)), donors
@@ -320,18 +331,28 @@ class PlanTable:
             return None
         cosines = questions.cosines(_question(sample))
         scores = [float(cosines[each.text]) + _jaccard(kinds, each.kinds) for each in allowed]
-        nearest = max(scores) - SAME
-        return min(
-            (each.id, each.position)
-            for each, score in zip(allowed, scores, strict=True)
-            if score >= nearest
-        )[1]
+        least = max(scores) - SAME
+        nearest = [each for each, score in zip(allowed, scores, strict=True) if score >= least]
+        form = _form(sample)
+        return min(nearest, key=lambda each: (-_overlap(form, each.form), each.id)).position
 
 
 def _question(sample: Sample) -> str:
     """Return the question and the meanings of the answers, without file names and numbers."""
     labels = [slot.label for slot in asked_slots(sample.answer)]
     return masked(" ".join([sample.query, *labels]), [file.name for file in sample.files])
+
+
+def _form(sample: Sample) -> frozenset[_Asked]:
+    """Return what the answer form of a sample asks for, without its names and words."""
+    items = map(form_item, asked_slots(sample.answer))
+    return frozenset(_Asked(item.type, item.unit, tuple(sorted(item.choices))) for item in items)
+
+
+def _overlap(first: frozenset[_Asked], second: frozenset[_Asked]) -> float:
+    """Return the share of what two forms ask for that both ask for."""
+    either = first | second
+    return len(first & second) / len(either) if either else 1.0
 
 
 def _kinds(sample: Sample) -> tuple[str, ...]:

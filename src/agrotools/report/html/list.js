@@ -11,7 +11,7 @@ let filters = { q: "", sort: DEFAULT_SORT };
 let deep = { query: "", found: new Set(), done: true };
 
 function readIndex({ modes, samples, parts, records: rows }) {
-  const of = samples.map(([id, task, type, query, expected, picture]) => ({ id, task, type, query, expected, picture }));
+  const of = samples.map(([id, task, type, query, expected, twin, picture]) => ({ id, task, type, query, expected, twin, picture }));
   const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
   records = rows.map(([run, mode, sample, epoch, value, invalid, lost, reason, block, line, seconds, tokens, calls, usd, given], place) => ({
     place, run, mode: modes[mode], sample: of[sample], epoch, value, lost: Object.fromEntries(lost.map(([part, points]) => [parts[part], points])), reason, block, line, seconds, tokens, calls, usd, given,

@@ -119,16 +119,25 @@ const partTitle = (part) => head.parts[causeOf(part)].meaning;
 const partOrder = (part) => Object.keys(head.parts).indexOf(causeOf(part));
 const kindOf = (part) => (part.startsWith("tool:") ? "tool" : part);
 
-// Points that the chosen run lost in the mode of its headline; without parts if it has no score of the answers.
+// Points that a run lost in the mode of the headline; without parts if it has no score of the answers.
 const NOTHING_LOST = { run: { parts: {} }, unknown_results: 0 };
-const lostSplit = () => runs[chosenRun].lost[head.measure?.mode] ?? NOTHING_LOST;
+const lostSplit = (at) => (runs[at].withheld ? null : runs[at].lost[head.measure?.mode]) ?? NOTHING_LOST;
+const lostParts = (split) => Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
 
+// A bar for each of a few runs, or for the chosen one of many.
 function lostCard() {
-  const run = runs[chosenRun];
-  if (run.withheld) return null;
-  const { run: split, unknown_results: unknown } = lostSplit();
-  const parts = Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
-  if (!parts.length) return null;
+  const asked = runs.length > MANY_RUNS ? [chosenRun] : runs.map((_, at) => at);
+  const shown = asked.filter((at) => lostParts(lostSplit(at).run).length);
+  if (!shown.length) return null;
+  const whose = runs.length > MANY_RUNS ? ` ${runs[chosenRun].label} · press the name of another run to see its points` : "";
+  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, whose)),
+    el("p.dim", {}, "Click a lost part to see its samples."), shown.map((at) => lostOfRun(at, shown.length > 1)));
+}
+
+function lostOfRun(at, isNamed) {
+  const run = runs[at];
+  const { run: split, unknown_results: unknown } = lostSplit(at);
+  const parts = lostParts(split);
   // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
   const partial = run.score && 100 * (1 - run.score[0]) < split.gap - 0.05;
   const total = parts.reduce((sum, [, lost]) => sum + Math.max(lost, 0), 0);
@@ -137,9 +146,10 @@ function lostCard() {
     const interval = split.intervals?.[part];
     return `${partWord(part)} ${one(lost)}: ${partTitle(part)}${interval ? `, 95 % interval ${one(interval.lower)} to ${one(interval.upper)}` : ""}`;
   };
-  const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
-  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press the name of another run to see its points" : ""}`)),
-    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points scored, ${one(split.gap)} lost, in ${count(split.n, "sample")}${partial ? " (all that have a score; the metric above is of some of them)" : ""}. Click a lost part to see its samples.`),
+  const href = (part) => address("samples", { run: at, mode: head.measure?.mode, lost: part });
+  return el("div.of-run", {},
+    isNamed && el("h3", {}, el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points scored, ${one(split.gap)} lost, in ${count(split.n, "sample")}${partial ? " (all that have a score; the metric above is of some of them)" : ""}.`),
     el("div.bar", {},
       split.score > 0 && el("span.part.scored", { title: `${points(split.score / 100)} points scored`, style: share(split.score) }, el("span", {}, "score"), el("b", {}, points(split.score / 100))),
       parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, { href: href(part), title: title(part, lost), style: share(lost) },
@@ -185,7 +195,7 @@ function tasksCard() {
       el("th", { scope: "row" }, el("a", { href: address("samples", { task, mode: head.measure.mode, run: runs.length > 1 ? chosenRun : undefined }) }, words(task))),
       el("td.scales", {}, scale(own.map((at) => [at, runs[at].tasks[task]]), ticks, `${words(task)}: ${own.map((at) => `${runs[at].label} ${estimateText(runs[at].tasks[task])}`).join("; ")}`)),
       dots.map((at) => el("td.number", {}, runs[at].tasks[task] && el("span", { title: `${runs[at].label}: ${estimateText(runs[at].tasks[task])}` }, onScale(runs[at].tasks[task][0]), el("small", {}, ` ${rangeText(runs[at].tasks[task])}`)))), el("td.number.dim", { title: "samples" }, `n ${most}`));
-  }))), dots.length > 1 && el("p.dim.key-line", {}, dots.map((at) => [el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), `${runs[at].label} `])));
+  }))), dots.length > 1 && el("p.dim.key-line", {}, dots.map((at) => el("span.name", {}, el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), runs[at].label))));
 }
 
 // Many runs: a table whose cells are tinted by the score.
@@ -206,15 +216,17 @@ function heatTable(names) {
 const mainPart = (record) => Object.entries(record.lost).sort((a, b) => b[1] - a[1])[0]?.[0];
 
 // Three samples that lost points by different parts: of each part the one with the lowest score, with a picture if possible.
+// Refused pairs come last: they show nothing of what the run can do.
 function telling() {
   const mode = head.measure?.mode;
   const own = records.filter((record) => record.run === chosenRun && record.value !== null && record.value < 1 && (!mode || record.mode === mode));
-  const isOrdinary = (record) => mainPart(record) !== "twin";
+  const refusedTwins = new Set(own.filter((record) => record.lost.twin).map((record) => record.sample.twin));
+  const isOrdinary = (record) => mainPart(record) !== "twin" && !refusedTwins.has(record.sample.id);
   const rank = (record) => record.value - (record.sample.picture ? 0.5 : 0) + (isOrdinary(record) ? 0 : 2);
   own.sort((a, b) => rank(a) - rank(b));
-  const parts = Object.entries(lostSplit().run.parts).sort((a, b) => b[1] - a[1]).map(([part]) => part);
+  const parts = Object.entries(lostSplit(chosenRun).run.parts).sort((a, b) => b[1] - a[1]).map(([part]) => part);
   const firsts = [own.find((record) => record.disagree && record.value === 0), ...parts.map((part) => own.find((record) => mainPart(record) === part)), ...own];
-  return [...new Map(firsts.filter(Boolean).map((record) => [record.sample, record])).values()].slice(0, 3);
+  return [...new Map(firsts.filter(Boolean).map((record) => [record.sample, record])).values()].slice(0, 3).sort((a, b) => isOrdinary(b) - isOrdinary(a));
 }
 
 function whyTelling(record) {

@@ -259,6 +259,7 @@ class Page:
                 sample.answer_type,
                 shortened(harmless(sample.query), _QUERY_LETTERS),
                 expected,
+                sample.twin or "",
                 *pictures[:1],
             ]
         return self._samples[sample.id][0]

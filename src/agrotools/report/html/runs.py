@@ -27,7 +27,7 @@ from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.policies import is_agent, is_baseline
+from agrotools.runner.policies import is_agent, is_agent_server, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
 from agrotools.runner.rescore import (
     Rescored,
@@ -373,7 +373,9 @@ def _settings_text(folder: Path, manifest: Manifest) -> dict[str, str]:
         protocol = manifest.protocol
         images = "shown" if manifest.images else "not shown"
     return {
-        "model": manifest.model if manifest.name else "",
+        "address" if is_agent_server(manifest.model) else "model": (
+            manifest.model if manifest.model != manifest.shown_model else ""
+        ),
         "cost": _cost_text(folder, manifest),
         "protocol": protocol,
         "images": images,
