@@ -331,10 +331,7 @@ def metric_cell(
     ``brief`` leaves out variants of the metric; ``mark`` follows the value."""
     metrics = setting.of(summary)
     if metrics is None:
-        without = setting.mode == "no-tool" and summary.privileged
-        return notes.dash(
-            "not run: without tools there is no reference call to make" if without else _NOT_RUN
-        )
+        return notes.dash(_without_setting(metric, setting, summary))
     score = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
@@ -356,7 +353,18 @@ def metric_cell(
     return cell._replace(lines=(f"{cell.lines[0]}{mark}", *cell.lines[1:]))
 
 
-_NOT_RUN = "not run in this mode"
+def _without_setting(metric: str, setting: Setting, summary: Summary) -> str:
+    """Return the reason why a run has no metric of a setting."""
+    if setting.mode not in summary.modes:
+        if setting.mode == "no-tool" and summary.privileged:
+            return "not run: without tools there is no reference call to make"
+        return "not run in this mode"
+    if METRICS[metric].by_judge:
+        return f"no judge graded an answer of this run: {_ASK_JUDGE}"
+    return _NO_SLOT.format(METRICS[metric].label)
+
+
+_ASK_JUDGE = "agrotools score RUN --judge MODEL"
 
 
 def _without_score(
@@ -372,9 +380,7 @@ def _without_score(
     return _NO_SLOT.format(METRICS[metric].label) if metrics else _without_scores(setting, summary)
 
 
-ONLY_OPEN_TEXT = (
-    "the answers are open text, which a judge scores: agrotools score RUN --judge MODEL"
-)
+ONLY_OPEN_TEXT = f"the answers are open text, which a judge scores: {_ASK_JUDGE}"
 _NO_SLOT = "no scored sample has an answer of the kind {} scores"
 
 
@@ -406,7 +412,7 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
         METRICS[metric].by_judge for plugin in used_plugins([summary]) for metric in plugin.metrics
     )
     if judged:
-        return "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
+        return f"these answers are scored by a judge only: {_ASK_JUDGE}"
     missing = summary.missing.get(setting.mode, 0)
     if not missing:
         return "no record can be scored: the samples have no reference answer"
