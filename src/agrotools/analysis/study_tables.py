@@ -9,6 +9,8 @@ from agrotools.core import Mode
 from agrotools.core.files import write_whole
 from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import differences_table
+from agrotools.report.correlations import TITLE as CORRELATIONS
+from agrotools.report.correlations import correlation_tables
 from agrotools.report.layout import (
     DASH,
     DRAWN_NOTE,
@@ -30,7 +32,7 @@ from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference, Summary
 
 if TYPE_CHECKING:
-    from agrotools.analysis.study import HarnessEffects, RunState, StudyResult
+    from agrotools.analysis.study import HarnessEffects, RunState, StudyCorrelations, StudyResult
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
@@ -39,12 +41,14 @@ _Letters = Mapping[tuple[int, Mode, str], str]
 
 
 def study_tables(result: "StudyResult") -> list[ReportTable]:
-    """Return a table of scores for each benchmark, then those of harnesses and of lists of tools, if there are any."""
+    """Return a table of scores for each benchmark, then those of harnesses, of lists of tools and of correlations of
+    steps with answers, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
     of_scores = [_score_table(name, result) for name in names]
     of_harnesses = [_harness_table(effects) for effects in result.effects]
     of_tools = [_tools_table(name, result) for name in names]
-    return [*of_scores, *of_harnesses, *(table for table in of_tools if table.rows)]
+    of_steps = [table for each in result.correlations for table in _correlation_tables(each)]
+    return [*of_scores, *of_harnesses, *(table for table in of_tools if table.rows), *of_steps]
 
 
 class _Row(NamedTuple):
@@ -235,6 +239,13 @@ def _harness_table(effects: "HarnessEffects") -> ReportTable:
         "points, over all models, with adjusted p."
     ]
     return table
+
+
+def _correlation_tables(correlated: "StudyCorrelations") -> list[ReportTable]:
+    """Return the table of the runs on a benchmark with one list of tools; empty with fewer than three models."""
+    tools = f", tools {correlated.tools}" if correlated.tools != "all" else ""
+    title = f"{CORRELATIONS}: {correlated.benchmark}{tools}"
+    return correlation_tables(correlated.correlations, correlated.runs, title)
 
 
 # --- groups of models that cannot be separated -----------------------------------------------------------------------

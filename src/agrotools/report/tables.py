@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agrotools.core import Mode
 from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_tables
+from agrotools.report.correlations import correlations_between_runs
 from agrotools.report.layout import (
     DASH,
     DRAWN_NOTE,
@@ -102,7 +103,8 @@ def main_tables(
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts.append(gain_table(summaries, notes))
     parts += repeats_table(summaries)
-    return [*parts, *between_runs_table(summaries, most=most_pairs)]
+    parts += between_runs_table(summaries, most=most_pairs)
+    return [*parts, *correlations_between_runs(summaries)]
 
 
 def detail_tables(summaries: Sequence[Summary]) -> list[Part]:
