@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
-_QUICK = "no differences are tested between runs of a quick part"
+_NO_LETTERS = (
+    f"No letters: differences are tested between complete runs with equal tools and {MIN_CLUSTERS} clusters or more, "
+    "not between quick parts."
+)
 _Letters = Mapping[tuple[int, Mode, str], str]
 
 
@@ -107,9 +110,7 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
             f"sample, clustered, Holm-adjusted over all {_n_compared(result)} differences of the study)."
         )
     elif len(summaries) > 1:
-        quick = any(summary.quick for summary in summaries)
-        why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
-        table.notes.append(f"No letters, because {why}.")
+        table.notes.append(_NO_LETTERS)
     if shows_tools:
         table.notes.append(_TOOLS_NEEDED)
     table.notes += notes.numbered()

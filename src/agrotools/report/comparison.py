@@ -359,7 +359,7 @@ def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Ite
         elif missing.too_unread:
             yield (
                 f"there is no verdict if more than {100 * MAX_UNREAD_SHARE:g} % of the values of a run were not read: "
-                "the file was written for another reader"
+                "the difference may be one of how answers are written"
             )
         else:
             yield (

@@ -358,8 +358,6 @@ def metric_cell(
 def _without_setting(metric: str, setting: Setting, summary: Summary) -> str:
     """Return the reason why a run has no metric of a setting."""
     if setting.mode not in summary.modes:
-        if setting.mode == "no-tool" and summary.privileged:
-            return "not run: without tools there is no reference call to make"
         return "not run in this mode"
     if METRICS[metric].by_judge:
         return f"no judge graded an answer of this run: {_ASK_JUDGE}"
@@ -379,7 +377,11 @@ def _without_score(
         return f"the agent submits no form: its own words alone are scored{of_words}"
     if metric == FAS and OPEN_TEXT_FLOOR in metrics:
         return ONLY_OPEN_TEXT
-    return _NO_SLOT.format(METRICS[metric].label) if metrics else _without_scores(setting, summary)
+    if not metrics:
+        return _without_scores(setting, summary)
+    if METRICS[metric].by_judge:
+        return f"no judge graded an answer of this run: {_ASK_JUDGE}"
+    return _NO_SLOT.format(METRICS[metric].label)
 
 
 ONLY_OPEN_TEXT = f"the answers are open text, which a judge scores: {_ASK_JUDGE}"
@@ -417,9 +419,9 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
         return f"these answers are scored by a judge only: {_ASK_JUDGE}"
     missing = summary.missing.get(setting.mode, 0)
     if not missing:
-        return "no record can be scored: the samples have no reference answer"
+        return "no record of this mode has a score"
     return (
-        f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
+        f"no record has a score; {missing} are missing: run the same agrotools eval command again"
     )
 
 

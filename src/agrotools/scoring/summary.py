@@ -212,8 +212,8 @@ class NoForm(FrozenModel):
 
 
 MAX_UNREAD_SHARE = 0.05
-"""Maximum share of unread values in imported runs with a verdict: beyond, the file was written for another reader, and
-the bounds are those of the reader. The same share of records is reported as a cause of endings."""
+"""Maximum share of unread values in imported runs with a verdict: beyond, the difference may be
+one of how answers are written. The same share of records is reported as a cause of endings."""
 
 
 class UnreadValue(FrozenModel):
