@@ -167,6 +167,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scores.csv").write_text(f"model,sample,score\n{scores}")
     of_images = "".join(f"{model},{at},1,{at // 2}.jpg\n" for model in "AB" for at in range(20))
     (place / "scores_of_images.csv").write_text(f"model,sample,score,image\n{of_images}")
+    (place / "errors.csv").write_text("sample,error\ngta-004,reasoning error\n")
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
 

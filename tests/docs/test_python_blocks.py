@@ -1,6 +1,7 @@
 """The Python of README and documentation runs as it is written, the blocks of a page one after the other.
 
-The blocks of ``extending.md`` are functions and classes for others to call: ``test_extending.py`` does. That of
+The blocks of ``extending.md`` and ``metric.md`` are functions and classes for others to call: ``test_extending.py`` and
+``test_metric_page.py`` do. That of
 ``comparing.md`` needs a folder of Inspect's logs; those of ``agents.md`` are parts of programs.
 """
 
@@ -124,7 +125,12 @@ PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]]
 
 
 def test_no_page_is_left_out():
-    assert BLOCKS.keys() == PAGES.keys() | {"agents.md", "extending.md", "comparing.md"}
+    assert BLOCKS.keys() == PAGES.keys() | {
+        "agents.md",
+        "comparing.md",
+        "extending.md",
+        "metric.md",
+    }
 
 
 @pytest.fixture

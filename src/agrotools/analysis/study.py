@@ -47,9 +47,10 @@ from agrotools.scoring.comparisons import (
     headline_metrics,
     values_on,
 )
+from agrotools.scoring.correlations import CorrelatedRun, correlations, model_of_run
 from agrotools.scoring.statistics import Estimate as Mean
 from agrotools.scoring.statistics import adjusted, estimate_difference, estimate_mean
-from agrotools.scoring.summary import ModeSummary, RunDifference, Summary
+from agrotools.scoring.summary import Correlation, ModeSummary, RunDifference, Summary
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
 _OF_ROW = ("name", "label", *(key for key in OPTIONS if key not in _OF_STUDY))
@@ -131,6 +132,16 @@ class HarnessEffects(NamedTuple):
     """Each harness but the first, minus the first, over the mean scores of the models; adjusted together."""
 
 
+class StudyCorrelations(NamedTuple):
+    """Correlations of steps with answers in the runs on a benchmark with one list of tools."""
+
+    benchmark: str
+    tools: str
+    runs: Sequence[str]
+    """Names of the runs, by their numbers in the correlations."""
+    correlations: Sequence[Correlation]
+
+
 class StudyResult(NamedTuple):
     """Runs of a study, the summaries of those with records, and the adjusted differences between these."""
 
@@ -139,6 +150,7 @@ class StudyResult(NamedTuple):
     scored: Sequence[tuple[StudyRun, Summary]]
     differences: Sequence[RunDifference]
     effects: Sequence[HarnessEffects] = ()
+    correlations: Sequence[StudyCorrelations] = ()
 
     def _repr_markdown_(self) -> str:
         from agrotools.analysis.study_tables import study_tables
@@ -465,7 +477,25 @@ def study_result(
         scored=scored,
         differences=differences_between(complete, tallies, pairs),
         effects=harness_effects(_factors(scored), complete, tallies),
+        correlations=_correlations(_factors(scored), complete, tallies),
     )
+
+
+def _correlations(
+    runs: Sequence[RunFactors], summaries: Sequence[Summary], tallies: Sequence[RunAggregator]
+) -> list[StudyCorrelations]:
+    """Return the correlations for each benchmark and list of tools, of the runs whose modes are complete."""
+    several_harnesses = len({run.harness for run in runs} - {"none"}) > 1
+    grouped: dict[tuple[str, str], dict[str, CorrelatedRun]] = {}
+    for run, summary, tally in zip(runs, summaries, tallies, strict=True):
+        if all(part.headline for part in summary.modes.values()):
+            name = f"{run.model}, {run.harness}" if several_harnesses else run.model
+            correlated = CorrelatedRun(model_of_run(run.model), tally)
+            grouped.setdefault((run.benchmark, run.tools), {})[name] = correlated
+    return [
+        StudyCorrelations(benchmark, tools, [*group], correlations([*group.values()]))
+        for (benchmark, tools), group in grouped.items()
+    ]
 
 
 def _are_compared(first: tuple[StudyRun, Summary], second: tuple[StudyRun, Summary]) -> bool:

@@ -9,6 +9,8 @@ from agrotools.core import Mode
 from agrotools.core.files import write_whole
 from agrotools.core.texts import benchmark_title, count_text, name_in_tables
 from agrotools.report.comparison import differences_table
+from agrotools.report.correlations import TITLE as CORRELATIONS
+from agrotools.report.correlations import correlation_tables
 from agrotools.report.layout import (
     DASH,
     DRAWN_NOTE,
@@ -30,21 +32,26 @@ from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference, Summary
 
 if TYPE_CHECKING:
-    from agrotools.analysis.study import HarnessEffects, RunState, StudyResult
+    from agrotools.analysis.study import HarnessEffects, RunState, StudyCorrelations, StudyResult
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
-_QUICK = "no differences are tested between runs of a quick part"
+_NO_LETTERS = (
+    f"No letters: differences are tested between complete runs with equal tools and {MIN_CLUSTERS} clusters or more, "
+    "not between quick parts."
+)
 _Letters = Mapping[tuple[int, Mode, str], str]
 
 
 def study_tables(result: "StudyResult") -> list[ReportTable]:
-    """Return a table of scores for each benchmark, then those of harnesses and of lists of tools, if there are any."""
+    """Return a table of scores for each benchmark, then those of harnesses, of lists of tools and of correlations of
+    steps with answers, if there are any."""
     names = dict.fromkeys(run.benchmark for run in result.study.runs)
     of_scores = [_score_table(name, result) for name in names]
     of_harnesses = [_harness_table(effects) for effects in result.effects]
     of_tools = [_tools_table(name, result) for name in names]
-    return [*of_scores, *of_harnesses, *(table for table in of_tools if table.rows)]
+    of_steps = [table for each in result.correlations for table in _correlation_tables(each)]
+    return [*of_scores, *of_harnesses, *(table for table in of_tools if table.rows), *of_steps]
 
 
 class _Row(NamedTuple):
@@ -105,9 +112,7 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
             f"sample, clustered, Holm-adjusted over all {_n_compared(result)} differences of the study)."
         )
     elif len(summaries) > 1:
-        quick = any(summary.quick for summary in summaries)
-        why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
-        table.notes.append(f"No letters, because {why}.")
+        table.notes.append(_NO_LETTERS)
     if shows_tools:
         table.notes.append(_TOOLS_NEEDED)
     table.notes += notes.numbered()
@@ -245,6 +250,13 @@ def _harness_table(effects: "HarnessEffects") -> ReportTable:
         "points, over all models, with adjusted p."
     ]
     return table
+
+
+def _correlation_tables(correlated: "StudyCorrelations") -> list[ReportTable]:
+    """Return the table of the runs on a benchmark with one list of tools; empty with fewer than three models."""
+    tools = f", tools {correlated.tools}" if correlated.tools != "all" else ""
+    title = f"{CORRELATIONS}: {correlated.benchmark}{tools}"
+    return correlation_tables(correlated.correlations, correlated.runs, title)
 
 
 # --- groups of models that cannot be separated -----------------------------------------------------------------------

@@ -34,6 +34,7 @@ def compare(
 
     from agrotools.cli.reading import new_readings, print_readings
     from agrotools.report.comparison import comparison_data, comparison_tables
+    from agrotools.report.correlations import correlations_of_pairs
     from agrotools.report.evaluation import ComparedRuns, compare_with_reasons
     from agrotools.report.terminal import print_parts
     from agrotools.runner.build import load_for_run
@@ -66,6 +67,7 @@ def compare(
         if at:
             typer.echo()
         print_parts(comparison_tables(each, flips=flips, details=details))
+    print_parts(correlations_of_pairs(compared.pairs))
 
 
 def print_until_decided(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
+    from agrotools.scoring.classed_errors import ClassedErrors
     from agrotools.scoring.contracts import TextComparisons
     from agrotools.scoring.validity import Validity
 
@@ -83,6 +84,7 @@ def print_scores(
     as_json: bool,
     paper: bool = False,
     readings: "Readings | None" = None,
+    classed: "Sequence[ClassedErrors]" = (),
 ) -> None:
     """Print the tables of runs, or their scores as JSON, after ``score`` and ``merge``.
 
@@ -92,13 +94,20 @@ def print_scores(
         as_json: print the scores as JSON.
         paper: print the tables of the benchmark's paper, with its published figures.
         readings: how a file of predictions was read, which the JSON says, too.
+        classed: errors that a person classed, by run.
     """
     if as_json:
-        how = {"readings": readings.as_data()} if readings else {}
-        _print_json(scores, [how] * len(scores.summaries))
+        how: list[dict[str, Any]] = [{} for _ in scores.summaries]
+        for of_run in how:
+            if readings:
+                of_run["readings"] = readings.as_data()
+        for of_run, errors in zip(how, classed, strict=False):
+            of_run["classed_errors"] = errors.model_dump(mode="json")
+        _print_json(scores, how)
     elif not scores.are_silent:
         with allow_closed_pipe():
             _print_tables(scores, details=details)
+            _print_classed(scores, classed)
     for difference in scores.differences:
         typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
     if not scores.are_silent:
@@ -223,6 +232,15 @@ def _print_tables(scores: "RunScores", *, details: bool) -> None:
     if worst := scores.scored[0].telling_sample():
         command = command_line("explain", runs[0], worst.sample)
         typer.echo(f"one sample, from question to score: {command}")
+
+
+def _print_classed(scores: "RunScores", classed: "Sequence[ClassedErrors]") -> None:
+    if classed:
+        from agrotools.report.classed_errors import classed_error_tables
+        from agrotools.report.layout import short_names
+        from agrotools.report.terminal import print_parts
+
+        print_parts(classed_error_tables(classed, short_names(scores.summaries)))
 
 
 def _print_papers(scores: "RunScores", *, paper: bool, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from agrotools.cli.output import (
     print_json,
     stop_message,
     terminal_progress,
+    warn_of_hidden,
 )
 from agrotools.cli.reading import answered_options, new_readings, print_readings
 from agrotools.exit_codes import FAULTS, STOPPED
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from agrotools.core.readings import Readings
     from agrotools.foreign.prediction_columns import ColumnAnswers
     from agrotools.foreign.prediction_rows import RowCounts
+    from agrotools.report.evaluation import RunScores
     from agrotools.runner.config import JudgeConfig
+    from agrotools.scoring.classed_errors import ClassedErrors
 
 _LISTED = 3
 """Maximum number of rows or samples that a warning names."""
@@ -50,6 +53,7 @@ def score(
     decimal: str = "",
     replies: Path | None = None,
     unread: Path | None = None,
+    errors: Path | None = None,
     yes: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -98,7 +102,7 @@ def score(
             "no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE"
         )
     if format_ is not None:
-        _refuse_with_format(judging, texts, details=details, paper=paper)
+        _refuse_with_format(judging, texts, details=details, paper=paper, errors=errors)
         score_predictions(runs, format_, data, judgements, texts, as_json=as_json)
         return
     if predictions is None and (data or judgements):
@@ -112,10 +116,22 @@ def score(
     compared = texts.comparisons()
     lacks_replies = _ask_judges(runs, judging)
     scores = score_runs(runs, compared, allow_invalid=allow_invalid, with_papers=paper)
-    print_scores(scores, details=details, as_json=as_json, paper=paper, readings=readings)
+    classed = _classed_errors(errors, scores) if errors is not None else ()
+    print_scores(
+        scores, details=details, as_json=as_json, paper=paper, readings=readings, classed=classed
+    )
     validity = scores.validity(allow_invalid=allow_invalid)
     print_validity(validity)
     raise typer.Exit(validity.exit_code or int(lacks_replies))
+
+
+def _classed_errors(file: Path, scores: "RunScores") -> "Sequence[ClassedErrors]":
+    """Return the errors that a person classed, by run, and warn of rows that do not count as they are written."""
+    warn_of_hidden([file])
+    read = scores.classed_errors(file)
+    for note in read.notes:
+        typer.echo(f"warning: {file.name}: {note}", err=True)
+    return read.of_runs
 
 
 def _ask_judges(runs: Sequence[Path], judging: "JudgeConfig") -> bool:
@@ -134,7 +150,7 @@ def _ask_judges(runs: Sequence[Path], judging: "JudgeConfig") -> bool:
 
 
 def _refuse_with_format(
-    judging: "JudgeConfig", texts: TextOptions, *, details: bool, paper: bool
+    judging: "JudgeConfig", texts: TextOptions, *, details: bool, paper: bool, errors: Path | None
 ) -> None:
     """Raise a UsageError if an option of runs is given for a file of predictions in a published format."""
     from agrotools.core import UsageError
@@ -144,6 +160,7 @@ def _refuse_with_format(
         "--with": texts.extra,
         "--details": details,
         "--paper": paper,
+        "--errors": errors,
     }
     for name, value in of_runs.items():
         if value:

@@ -157,6 +157,8 @@ class BenchmarkPlugin:
                     raise TypeError(
                         f"{name}[{key!r}] must be a {kind.__name__}, not {type(value).__name__}"
                     )
+        for metric, info in self.metrics.items():
+            _check_metric(metric, info)
         for slot in self.slots:
             if not (isinstance(slot, type) and issubclass(slot, Slot)):
                 raise TypeError(f"slots must be subclasses of Slot, not {slot!r}")
@@ -166,3 +168,18 @@ class BenchmarkPlugin:
                 )
         if not callable(self.load):
             raise TypeError(f"load must be a function, not {type(self.load).__name__}")
+
+
+def _check_metric(metric: str, info: MetricInfo) -> None:
+    """Raise a TypeError if a metric of a plug-in could never have a column."""
+    if "." not in metric:
+        raise TypeError(f"metrics[{metric!r}]: the id must have a point, e.g. 'ripeness.{metric}'")
+    if not info.compared_in:
+        return
+    if info.slots is None:
+        raise TypeError(f"metrics[{metric!r}]: compared_in needs slots, which the metric averages")
+    if "step-by-step" in info.compared_in:
+        raise TypeError(
+            f"metrics[{metric!r}]: compared_in must not contain 'step-by-step', which has the metrics of agrotools "
+            "alone"
+        )

@@ -359,7 +359,7 @@ def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Ite
         elif missing.too_unread:
             yield (
                 f"there is no verdict if more than {100 * MAX_UNREAD_SHARE:g} % of the values of a run were not read: "
-                "the file was written for another reader"
+                "the difference may be one of how answers are written"
             )
         else:
             yield (
@@ -393,12 +393,17 @@ Row = tuple[str, str, Estimate]
 """Row of a comparison: kind (``metric``, ``task`` or ``cause``), name and difference."""
 
 
+def _metric_label(metric: str) -> str:
+    """Return the label of a metric, with an arrow if lower is better."""
+    info = METRICS[metric]
+    return f"{info.label} ↓" if info.lower_is_better else info.label
+
+
 def difference_rows(comparison: RunComparison, mode: str) -> Iterator[Row]:
     """Yield every row that a comparison shows: each metric with its tasks, the headline first and with its causes."""
     metrics, headline = comparison.modes[mode], comparison.headline.get(mode, "")
     for name in sorted(metrics, key=lambda each: each != headline):
-        arrow = " ↓" if METRICS[name].lower_is_better else ""
-        yield "metric", f"{METRICS[name].label}{arrow}", metrics[name].overall
+        yield "metric", _metric_label(name), metrics[name].overall
         for part, estimate in compared_task_types(name, metrics[name]).items():
             yield "task", part.replace("_", " "), estimate
         if name == headline:
@@ -423,17 +428,26 @@ def is_held(comparison: RunComparison, mode: str, difference: Estimate) -> bool:
 
 
 def _shown_rows(comparison: RunComparison, mode: str, most: int | None) -> list[Row]:
-    """Return all rows of a mode; or of tasks and causes that differ, at most ``most``, the largest differences first.
+    """Return all rows of a mode; or at most ``most``: further metrics that the mode is compared by, then tasks and
+    causes that differ, the largest differences first.
 
     Rows of few samples follow all others."""
     rows = [*difference_rows(comparison, mode)]
     if most is None:
         return rows
     rows.sort(key=lambda row: (row[2].n < FEW, -abs(row[2].value)))
+    metrics = [*_further_metrics(comparison, mode)]
     tasks = [row for row in rows if row[0] == "task" and row[2].value]
     causes = [row for row in rows if row[0] == "cause" and row[2].value][:_MOST_CAUSES]
-    most_tasks = max(most - len(causes), _MOST_CAUSES)
-    return [*tasks[:most_tasks], *causes]
+    most_tasks = max(most - len(metrics) - len(causes), _MOST_CAUSES)
+    return [*metrics, *tasks[:most_tasks], *causes]
+
+
+def _further_metrics(comparison: RunComparison, mode: str) -> Iterator[Row]:
+    """Yield the rows of the metrics that a mode is compared by, but of its headline."""
+    for name, metric in comparison.modes[mode].items():
+        if name != comparison.headline.get(mode) and mode in METRICS[name].compared_in:
+            yield "metric", _metric_label(name), metric.overall
 
 
 def _rows_table(

@@ -3,6 +3,7 @@
 Run folders come in; values go out, which the command prints and :mod:`agrotools.api` returns. Nothing is printed.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -16,13 +17,14 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.report.comparison import with_reasons
 from agrotools.report.html import ReportResult, build_report, incomparable
 from agrotools.report.html.runs import stored_yardsticks
-from agrotools.report.layout import Part
+from agrotools.report.layout import Part, run_names
 from agrotools.report.screen import headline
 from agrotools.report.settings import PaperTables, PaperTally
 from agrotools.report.tables import tables
 from agrotools.runner.rescore import Rescored, compare_runs, score_runs, warnings_of_looks
 from agrotools.runner.store import read_manifest
 from agrotools.runner.yardsticks import Yardsticks, headline_mode, with_constant, yardsticks_of
+from agrotools.scoring.classed_errors import ClassedRun, ReadErrors, read_classed_errors
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
 from agrotools.scoring.summary import RunComparison, Summary
 from agrotools.scoring.validity import Validity, are_silent, check_validity
@@ -77,6 +79,23 @@ class RunScores:
     def tables(self, *, details: bool = False) -> list[Part]:
         """Return the tables of the runs; ``details``: also scores by task and answer type, and statistics."""
         return tables(self.summaries, details=details)
+
+    def classed_errors(self, file: Path) -> ReadErrors:
+        """Return the errors of the runs that a person classed in a table.
+
+        Raises:
+            AgrotoolsError: the table cannot be read, or is not about these runs.
+        """
+        models = Counter(summary.model for summary in self.summaries)
+        classed: list[ClassedRun] = []
+        for run, name, each in zip(self.runs, run_names(self.summaries), self.scored, strict=True):
+            names = {name, run.name, str(run)}
+            # The model alone does not name one of its runs.
+            if models[each.summary.model] == 1:
+                names.add(each.summary.model)
+            assert each.tally is not None  # the run was scored here
+            classed.append(ClassedRun(name, frozenset(names), each.tally))
+        return read_classed_errors(file, classed)
 
     def validity(self, *, allow_invalid: bool = False) -> Validity:
         """Return whether the scores may stand, with the exit code of the command that shows them."""

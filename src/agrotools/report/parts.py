@@ -121,7 +121,7 @@ def _part_tables(
         columns: list[tuple[TableColumn, Metric | SecondsByPart | None]] = []
         for each in measures:
             columns += [(each.column, each.of(summaries[0])), *each.beside]
-        tables = [_part_table(title, columns, cell)]
+        tables = [part_table(title, columns, cell)]
     else:
         runs = [TableColumn((name,), "run") for name in short_names(summaries)]
         tables: list[ReportTable | None] = []
@@ -129,11 +129,11 @@ def _part_tables(
             if each.title:
                 figures = [each.of(summary) for summary in summaries]
                 columns = [*zip(runs, figures, strict=True), *each.beside]
-                tables.append(_part_table(each.title, columns, cell))
+                tables.append(part_table(each.title, columns, cell))
     return [table for table in tables if table is not None]
 
 
-def _part_table(
+def part_table(
     title: str,
     columns: Sequence[tuple[TableColumn, Metric | SecondsByPart | None]],
     cell: Callable[[Any], TableCell],
@@ -174,7 +174,7 @@ def part_tables(summaries: Sequence[Summary]) -> list[ReportTable]:
         of = partial(_metric, mode=each.mode, metric=each.metric)
         floors = [*_floors(each.mode, summaries)] if each.metric == FAS else []
         measures.append(_Measure(column, title, of, floors))
-    return _part_tables(f"B{_BY_PART[1:]}", measures, summaries, _part_cell)
+    return _part_tables(f"B{_BY_PART[1:]}", measures, summaries, part_cell)
 
 
 def _floors(mode: Mode, summaries: Sequence[Summary]) -> Iterator[tuple[TableColumn, Metric]]:
@@ -223,7 +223,7 @@ def _metric(summary: Summary, *, mode: Mode, metric: str) -> Metric | None:
     return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
 
 
-def _part_cell(estimate: Estimate | None) -> TableCell:
+def part_cell(estimate: Estimate | None) -> TableCell:
     if estimate is None:
         return TableCell(("",))
     return value_cell(estimate, below=[size(estimate)], style="dim" if estimate.n < FEW else "")

@@ -123,16 +123,20 @@ class PrintedPaper:
         return f"https://arxiv.org/abs/{self.arxiv}{self.version}"
 
 
-@cache
 def published_rows(benchmark: str) -> Sequence[PublishedRow]:
     """Return all figures of a paper in the order of its tables. The files are read once.
 
     Args:
-        benchmark: prefix of the ids of its metrics.
+        benchmark: name of the benchmark (``agent-x``), or the prefix of the ids of these figures (``agentx``).
 
     Raises:
         UsageError: there is no such benchmark, or it has no results.
     """
+    return _rows_of_family(_family(benchmark))
+
+
+@cache
+def _rows_of_family(benchmark: str) -> Sequence[PublishedRow]:
     about = paper(benchmark).about
     access: dict[str, Access] = {
         model: kind for kind, models in about["access"].items() for model in models
@@ -142,16 +146,16 @@ def published_rows(benchmark: str) -> Sequence[PublishedRow]:
 
 def published_set(benchmark: str) -> Sequence[PublishedFigure]:
     """Return the figures about a paper's data set; for errors see :func:`published_rows`."""
-    return tuple(PublishedFigure(**entry) for entry in _entries(benchmark, "set.csv"))
+    return tuple(PublishedFigure(**entry) for entry in _entries(_family(benchmark), "set.csv"))
+
+
+def paper(benchmark: str) -> PrintedPaper:
+    """Return the paper with the results of ``benchmark``; for names and errors see :func:`published_rows`."""
+    return _paper_of_family(_family(benchmark))
 
 
 @cache
-def paper(benchmark: str) -> PrintedPaper:
-    """Return the paper with the results of ``benchmark``.
-
-    Raises:
-        UsageError: there is no such benchmark, or it has no results.
-    """
+def _paper_of_family(benchmark: str) -> PrintedPaper:
     about = tomllib.loads(_text(benchmark, "paper.toml"))
     return PrintedPaper(
         benchmark=benchmark,
@@ -203,6 +207,24 @@ def benchmarks_with_figures() -> dict[str, PublishedFiles]:
     return {figures.family: figures for plugin in plugins() if (figures := plugin.paper.figures)}
 
 
+def _family(benchmark: str) -> str:
+    """Return the prefix of the ids of a benchmark's figures, from this prefix or from the benchmark's name.
+
+    Raises:
+        UsageError: there is no such benchmark, or it has no results.
+    """
+    families = {
+        plugin.name: plugin.paper.figures.family for plugin in plugins() if plugin.paper.figures
+    }
+    if benchmark in families.values():
+        return benchmark
+    if benchmark not in families:
+        raise UsageError(
+            f"no published results of {benchmark!r}", hint=f"available for {', '.join(families)}"
+        )
+    return families[benchmark]
+
+
 def _row(
     benchmark: str, entry: Mapping[str, str], access: Mapping[str, Access], about: Mapping[str, Any]
 ) -> PublishedRow:
@@ -245,9 +267,5 @@ def _entries(benchmark: str, name: str) -> Iterator[dict[str, str]]:
 
 
 def _text(benchmark: str, name: str) -> str:
-    known = benchmarks_with_figures()
-    if benchmark not in known:
-        raise UsageError(
-            f"no published results of {benchmark!r}", hint=f"available for {', '.join(known)}"
-        )
-    return (files(known[benchmark].package) / known[benchmark].folder / name).read_text("utf-8")
+    figures = benchmarks_with_figures()[benchmark]
+    return (files(figures.package) / figures.folder / name).read_text("utf-8")

@@ -7,7 +7,7 @@ The tables of :mod:`agrotools.report.tables` hold everything else.
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +31,7 @@ from agrotools.report.layout import (
     UNSEALED_NOTE,
     detectable_points,
     harmless,
+    interval_text,
     lacks_constant,
     on_scale,
     open_text_notes,
@@ -67,6 +68,8 @@ _MOST_FAULT_LINES = 10
 """Most lines of warnings."""
 _MOST_LINES_OF_FAULT = 3
 """Most lines of one warning: its remedy stands at its end."""
+_MOST_LINES_OF_SCORES = 3
+"""Most lines of a further metric: its meaning, and the scores of some six runs, as many as the ladder shows."""
 _STRANGERS = "strangers"
 """Group of samples about pictures that show nothing of what own photos are asked about; by their folder."""
 _LEAST_LOST = 0.5
@@ -175,6 +178,8 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
         scores = ladder_lines(ladder, measure, width)
         if verdict := shown.verdict:
             scores += _wrapped(_verdict_text(verdict), width, "bold")
+        for text in _further_scores(shown.summaries, measure):
+            scores += _wrapped(text, width, most=_MOST_LINES_OF_SCORES)
         for text in _lost(ladder, measure):
             scores += _wrapped(text, width)
         if meaning := _wrapped(_meaning(shown, ladder, measure), width):
@@ -202,6 +207,29 @@ def _verdict_text(verdict: ModelVerdict) -> str:
         return f"The two best of {verdict.n_models} models: {verdict.text}"
     starts_with_model = verdict.is_shown
     return verdict.text if starts_with_model else f"{verdict.text[0].upper()}{verdict.text[1:]}"
+
+
+def _further_scores(summaries: Sequence[Summary], measure: Measure) -> Iterator[str]:
+    """Yield a line for each further metric that runs are compared by in the mode of the headline, with its meaning."""
+    setting, headline_metric = measure
+    parts = [summary.modes.get(setting.mode) for summary in summaries]
+    measured = {name for part in parts if part and part.headline for name in part.metrics}
+    for name in sorted(measured - {headline_metric}):
+        metric = METRICS[name]
+        if setting.mode not in metric.compared_in:
+            continue
+        scores: list[str] = []
+        for run, part in zip(run_names(summaries), parts, strict=True):
+            if part is None or not part.headline or name not in part.metrics:
+                continue
+            estimate = part.metrics[name].overall
+            of_whom = f"{shortened_name(run, 30)} " if len(summaries) > 1 else ""
+            interval = interval_text(estimate.interval, partial(on_scale, out_of=metric.out_of))
+            limits = f"{interval}, " if interval else ""
+            scores.append(
+                f"{of_whom}{on_scale(estimate.value, metric.out_of)} ({limits}n {estimate.n})"
+            )
+        yield f"{metric.label} ({metric.meaning}): {', '.join(scores)}."
 
 
 def _next_steps(shown: Screen) -> list[Text]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agrotools.core import Mode
 from agrotools.core.texts import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, between_runs_table, error_tables
+from agrotools.report.correlations import correlations_between_runs
 from agrotools.report.layout import (
     DASH,
     DRAWN_NOTE,
@@ -102,7 +103,8 @@ def main_tables(
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts.append(gain_table(summaries, notes))
     parts += repeats_table(summaries)
-    return [*parts, *between_runs_table(summaries, most=most_pairs)]
+    parts += between_runs_table(summaries, most=most_pairs)
+    return [*parts, *correlations_between_runs(summaries)]
 
 
 def detail_tables(summaries: Sequence[Summary]) -> list[Part]:
@@ -342,10 +344,7 @@ def metric_cell(
     ``brief`` leaves out variants of the metric; ``mark`` follows the value."""
     metrics = setting.of(summary)
     if metrics is None:
-        without = setting.mode == "no-tool" and summary.privileged
-        return notes.dash(
-            "not run: without tools there is no reference call to make" if without else _NOT_RUN
-        )
+        return notes.dash(_without_setting(metric, setting, summary))
     score = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
@@ -367,7 +366,16 @@ def metric_cell(
     return cell._replace(lines=(f"{cell.lines[0]}{mark}", *cell.lines[1:]))
 
 
-_NOT_RUN = "not run in this mode"
+def _without_setting(metric: str, setting: Setting, summary: Summary) -> str:
+    """Return the reason why a run has no metric of a setting."""
+    if setting.mode not in summary.modes:
+        return "not run in this mode"
+    if METRICS[metric].by_judge:
+        return f"no judge graded an answer of this run: {_ASK_JUDGE}"
+    return _NO_SLOT.format(METRICS[metric].label)
+
+
+_ASK_JUDGE = "agrotools score RUN --judge MODEL"
 
 
 def _without_score(
@@ -380,12 +388,14 @@ def _without_score(
         return f"the agent submits no form: its own words alone are scored{of_words}"
     if metric == FAS and OPEN_TEXT_FLOOR in metrics:
         return ONLY_OPEN_TEXT
-    return _NO_SLOT.format(METRICS[metric].label) if metrics else _without_scores(setting, summary)
+    if not metrics:
+        return _without_scores(setting, summary)
+    if METRICS[metric].by_judge:
+        return f"no judge graded an answer of this run: {_ASK_JUDGE}"
+    return _NO_SLOT.format(METRICS[metric].label)
 
 
-ONLY_OPEN_TEXT = (
-    "the answers are open text, which a judge scores: agrotools score RUN --judge MODEL"
-)
+ONLY_OPEN_TEXT = f"the answers are open text, which a judge scores: {_ASK_JUDGE}"
 _NO_SLOT = "no scored sample has an answer of the kind {} scores"
 
 
@@ -417,12 +427,12 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
         METRICS[metric].by_judge for plugin in used_plugins([summary]) for metric in plugin.metrics
     )
     if judged:
-        return "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
+        return f"these answers are scored by a judge only: {_ASK_JUDGE}"
     missing = summary.missing.get(setting.mode, 0)
     if not missing:
-        return "no record can be scored: the samples have no reference answer"
+        return "no record of this mode has a score"
     return (
-        f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
+        f"no record has a score; {missing} are missing: run the same agrotools eval command again"
     )
 
 

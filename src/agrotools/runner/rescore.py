@@ -30,6 +30,7 @@ from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpaired_comparison
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.contracts import NO_COMPARISONS, PublishedRun, TextComparisons, scoring_of
+from agrotools.scoring.correlations import CorrelatedRun, correlations, model_of_run
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import RESUME, TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
@@ -37,7 +38,7 @@ from agrotools.scoring.judging.questions import Rubrics, read_rubrics
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import PREDICTIONS, scores_sample
 from agrotools.scoring.slots import pair_of, pair_rows
-from agrotools.scoring.summary import ModeSummary, RunComparison, Summary
+from agrotools.scoring.summary import Correlation, ModeSummary, RunComparison, Summary
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 JUDGES_SPEND_FILE = "judges-spend.jsonl"
@@ -304,7 +305,22 @@ def _compare_pairs(
     tallies = [scored_run(run) for run in runs]
     for other in tallies[1:]:
         check_same_samples(tallies[0], other)
-    return comparisons_of(tallies, names)
+    models = [model_of_run(manifest.model) for manifest in manifests]
+    correlated = correlations([*map(CorrelatedRun, models, tallies)])
+    pairs = combinations(range(len(runs)), 2)
+    return [
+        each.model_copy(update={"correlations": _of_pair(correlated, pair)})
+        for each, pair in zip(comparisons_of(tallies, names), pairs, strict=True)
+    ]
+
+
+def _of_pair(correlated: Sequence[Correlation], pair: tuple[int, int]) -> tuple[Correlation, ...]:
+    """Return the correlations over models, and those in the two runs of a pair, which get the numbers 0 and 1."""
+    found = [each for each in correlated if each.run is None]
+    for place, number in enumerate(pair):
+        of_run = [each for each in correlated if each.run == number]
+        found += [each.model_copy(update={"run": place}) for each in of_run]
+    return tuple(found)
 
 
 _TIMES = re.compile(rb'"[a-z_]*seconds":[\d.e-]+')

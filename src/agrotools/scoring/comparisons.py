@@ -13,6 +13,12 @@ from agrotools.core.lazy import FloatArray, IntArray, np
 from agrotools.core.texts import count_text
 from agrotools.scoring.aggregate import RunAggregator, tallied
 from agrotools.scoring.attribution import ordered_parts
+from agrotools.scoring.correlations import (
+    MIN_MODELS,
+    CorrelatedRun,
+    correlations,
+    model_of_run,
+)
 from agrotools.scoring.lost_points import LostPoints, largest_part
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.missing import missing_between, missing_unpaired
@@ -27,6 +33,7 @@ from agrotools.scoring.statistics import (
     estimate_unpaired,
 )
 from agrotools.scoring.summary import (
+    Correlation,
     Flip,
     Flips,
     Metric,
@@ -374,8 +381,27 @@ def side_by_side(
     together = with_gains_adjusted(summaries)
     if not aggregators:
         return together
-    between = tuple(differences_between(summaries, aggregators))
-    return [each.model_copy(update={"between_runs": between}) for each in together]
+    update = {
+        "between_runs": tuple(differences_between(summaries, aggregators)),
+        "correlations": _correlations_between(summaries, aggregators),
+    }
+    return [each.model_copy(update=update) for each in together]
+
+
+def _correlations_between(
+    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]
+) -> tuple[Correlation, ...]:
+    """Return the correlations of steps with answers; none of fewer than three models or of several benchmarks."""
+    models = [model_of_run(each.model) for each in summaries]
+    if len({*filter(None, models)}) < MIN_MODELS or len({*map(_benchmark_of, summaries)}) > 1:
+        return ()
+    return tuple(correlations([*map(CorrelatedRun, models, aggregators)]))
+
+
+def _benchmark_of(summary: Summary) -> tuple[str, str, str]:
+    """Return what comparable runs share: benchmark, version and options."""
+    options = sorted(summary.benchmark_options.items())
+    return summary.benchmark, summary.benchmark_version, str(options)
 
 
 def differences_between(
@@ -390,10 +416,7 @@ def differences_between(
     """
     if pairs is None:
         pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
-    # Comparable runs share benchmark, version and options.
-    benchmarks = [
-        (s.benchmark, s.benchmark_version, sorted(s.benchmark_options.items())) for s in summaries
-    ]
+    benchmarks = [*map(_benchmark_of, summaries)]
     headlines = [headline_metrics(*each) for each in zip(summaries, aggregators, strict=True)]
     differences: list[RunDifference] = []
     for first, second in pairs:

@@ -66,7 +66,7 @@ _MEANINGS = {
     "invalid_arguments": "a call whose arguments the tool does not take: unknown, missing, or of a wrong type or value",
     IN_HEAD: "a calculation of the reference's value without the observations that it comes from",
     "wrong_tool_name": "call to a tool that does not exist",
-    "valid_call_failed": "any other error of a well-formed call, mostly an error inside the tool",
+    "valid_call_failed": "any other error of a well-formed call, such as one inside the tool",
     "call_without_output": "a step that names a tool but no output, in formats where the model writes both",
     "repeated_tool": "the same tool in two consecutive steps (in a run: unless the reference does so with that tool)",
     "redundant_call": "repeats an earlier successful call",

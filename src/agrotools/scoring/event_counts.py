@@ -473,21 +473,22 @@ def _suspicions(part: ModeSummary) -> Iterator[str]:
         yield _unread_calls_text(counts, _share_of_records(counts.unread_calls, part))
     if _is_reported(counts.ran_on, part):
         yield (
-            f"in {_share_of_records(counts.ran_on, part)} the model plays further turns behind its own, which are cut "
-            "off: the server does not stop. Check its chat template and stop tokens."
+            f"in {_share_of_records(counts.ran_on, part)} a reply goes on with further turns behind the model's own, "
+            "which are cut off. Check the chat template and the stop tokens of the server."
         )
 
 
 def _unread_calls_text(counts: Counts, samples: str) -> str:
     """Return that a number of samples in words have calls that are not read, and what to do about it.
 
-    Only if no call at all was read, the server is to blame: calls that were read show that it passes some on.
+    Only if no call at all was read, the parser of the server may be missing: calls that were read show that it has one.
     """
     first = f" (first: {counts.first_unread})" if counts.first_unread else ""
     if not counts.tool_calls:
         return (
-            f"{samples}: the server does not parse this model's calls{first}. Try --protocol react, or with vLLM "
-            "--enable-auto-tool-choice --tool-call-parser NAME and the --reasoning-parser of the model."
+            f"{samples} have a call in a form that is not read{first}, and no call was read. Try --protocol react, or "
+            "a server that parses this model's calls; with vLLM --enable-auto-tool-choice --tool-call-parser NAME and "
+            "the --reasoning-parser of the model."
         )
     return (
         f"{samples} have a call in a form that is not read{first}; other calls were read. "

@@ -230,7 +230,7 @@ def read_json(path: Path) -> Any:
         problem = "is cut off" if cut else "is not valid JSON"
         raise BenchmarkError(
             f"{path} {problem}: {error.msg} at line {error.lineno}, column {error.colno}",
-            hint="the evaluation was stopped while writing; run it again" if cut else None,
+            hint="write or download the whole file again" if cut else None,
         ) from error
     except RecursionError as error:
         raise BenchmarkError(f"{path} is nested too deeply to be read") from error

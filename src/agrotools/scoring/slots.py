@@ -87,7 +87,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     if trajectory is None:
         raise RunStoreError(
             f"the {record.mode} record of sample {sample.id} contains no trajectory",
-            hint="the run was made by another version, or the file was altered",
+            hint="make the run again with this version of agrotools",
         )
     slots = [slot for slot in sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):

@@ -92,7 +92,7 @@ def step_scores(record: Record) -> list[Score]:
         why = f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}"
         raise RunStoreError(
             why,
-            hint="the run was made with another version of the benchmark, or the file was altered",
+            hint="make the run again on this version of the benchmark",
         )
     rows: list[Score] = []
     # No calls are known for some questions, and one of the tools may not be offered.

@@ -214,8 +214,8 @@ class NoForm(FrozenModel):
 
 
 MAX_UNREAD_SHARE = 0.05
-"""Maximum share of unread values in imported runs with a verdict: beyond, the file was written for another reader, and
-the bounds are those of the reader. The same share of records is reported as a cause of endings."""
+"""Maximum share of unread values in imported runs with a verdict: beyond, the difference may be
+one of how answers are written. The same share of records is reported as a cause of endings."""
 
 
 class UnreadValue(FrozenModel):
@@ -389,6 +389,24 @@ class RunDifference(FrozenModel):
         return self.difference.differs() and is_held
 
 
+class Correlation(FrozenModel):
+    """Pearson's correlation of a metric of steps with one of answers, over models or over the samples of one run.
+
+    ``n`` is the number of runs or samples, ``n_clusters`` that of models or clusters. ``r`` is None if all points have
+    the same value in a metric. ``interval`` is None if models have several runs, or with fewer than 10 clusters.
+    """
+
+    over: Literal["models", "samples"]
+    run: int | None = None
+    """Number of the run, from 0, among those that were compared; None over models."""
+    step: str
+    answer: str
+    r: float | None
+    interval: Interval | None = None
+    n: int
+    n_clusters: int
+
+
 class JudgeAgreement(FrozenModel):
     """Krippendorff's alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 chance agreement.
 
@@ -479,6 +497,9 @@ class Summary(FrozenModel):
     no_tool_part: NoToolPart | None = None
     between_runs: tuple[RunDifference, ...] = ()
     """Differences between all pairs of runs that were scored together; the same for each of these runs."""
+    correlations: Annotated[tuple[Correlation, ...], Field(exclude_if=operator.not_)] = ()
+    """Correlations of steps with answers in runs of three models or more that were scored together; the same for each
+    of these runs."""
     judging: Panel | None = None
     """Judges of the run's answers; None if no judge was asked."""
 
@@ -555,6 +576,9 @@ class RunComparison(FrozenModel):
     """Runs whose own score is withheld, with the reason."""
     missing: Annotated[dict[str, Missing], Field(exclude_if=operator.not_)] = {}
     """Scores that a run lacks in the headline metric of a mode; modes in which nothing is missing are left out."""
+    correlations: Annotated[tuple[Correlation, ...], Field(exclude_if=operator.not_)] = ()
+    """Correlations of steps with answers: over the models of all runs that were compared, and over the samples of the
+    first run (0) and of the second (1)."""
 
     @property
     def orientation(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from agrotools.core import Mode
+from agrotools.report.correlations import OVER_MODELS, correlation_cell, models_text
 from agrotools.report.layout import (
     DASH,
     Notes,
@@ -18,9 +19,13 @@ from agrotools.report.layout import (
 )
 from agrotools.report.paper import add_printed, rows_beside
 from agrotools.report.published import PublishedRow, paper, published_rows
+from agrotools.scoring.correlations import MIN_MODELS, model_of_run, over_models
 from agrotools.scoring.embedders import WITH_COSINES
-from agrotools.scoring.summary import PublishedFigures, Summary
+from agrotools.scoring.summary import Correlation, PublishedFigures, Summary
 from agrotools_benchmarks._dialogs.plugin_parts import TableLayout
+
+ANSWER, ANSWER_LABEL = "ans_acc", "Ans"
+"""Accuracy of answers: suffix of the id of its metric, and its heading in the tables of GTA and ThinkGeo."""
 
 
 def published_tables(
@@ -38,15 +43,8 @@ def published_tables(
     for mode, layout in layouts.items():
         if figures := figures_shown(family, mode, summaries):
             runs = [summary for _, summary, _ in figures]
-            split = next(
-                (
-                    split
-                    for run in runs
-                    if (split := run.benchmark_options.get("split")) in split_tables
-                ),
-                "",
-            )
-            rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
+            split = _split_of(runs, split_tables)
+            rows = _printed(family, mode, split_tables.get(split, layout.table), runs)
             if split and not rows:
                 notes.mark(f"{layout.title}: the paper prints no rows of split {split}.")
             table = figures_table(family, layout, figures, rows, notes)
@@ -63,7 +61,90 @@ def published_tables(
                 else []
             )
             blocks.append(table)
-    return blocks
+    layout = layouts["step-by-step"]
+    table = split_tables.get(_split_of(summaries, split_tables), layout.table)
+    return [*blocks, *_correlations(family, layout._replace(table=table), summaries)]
+
+
+def _split_of(runs: Sequence[Summary], split_tables: Mapping[str, str]) -> str:
+    """Return the split of the first run that has one with a table of its own; empty if none has."""
+    splits = (str(run.benchmark_options.get("split", "")) for run in runs)
+    return next((split for split in splits if split in split_tables), "")
+
+
+def _correlations(
+    family: str, layout: TableLayout, summaries: Sequence[Summary]
+) -> list[ReportTable]:
+    """Return a table of the paper's correlations over models: those of the runs, above those of its printed rows.
+
+    They are of each metric of steps with the accuracy of answers, as published; none with fewer than three models.
+    ``layout``: that of the mode step-by-step.
+    """
+    of_models = [each for each in summaries if model_of_run(each.model)]
+    steps = figures_shown(family, "step-by-step", of_models)
+    answers = figures_shown(family, "end-to-end", of_models)
+    answers_of = {id(summary): figures.reference for _, summary, figures in answers}
+    runs: list[tuple[str, Mapping[str, float | None]]] = []
+    for _, summary, figures in steps:
+        if id(summary) in answers_of:
+            runs.append((summary.model, {**figures.reference, **answers_of[id(summary)]}))
+    if len({model for model, _ in runs}) < MIN_MODELS:
+        return []
+    name = layout.title.partition(",")[0]
+    title = f"{name}: correlation of steps with {ANSWER_LABEL} over models, as its scorer has both"
+    table = new_table(title, layout.columns.values())
+    about = paper(family)
+    table.notes += ["Pearson's r with 95 % intervals. A correlation shows no cause.", OVER_MODELS]
+    rows = {"": correlations_of(family, layout, runs)}
+    if printed := printed_correlations(family, layout):
+        rows["printed: "] = printed
+        table.notes.append(
+            f"printed: calculated from Table {layout.table} of {about.title} (arXiv {about.arxiv}), whose Figure 5 "
+            "shows such correlations without numbers."
+        )
+    for label, row in rows.items():
+        size = next((models_text(each) for each in row if each is not None), "")
+        table.add_row(f"{label}{size}", *map(correlation_cell, row))
+    return [table]
+
+
+def printed_correlations(family: str, layout: TableLayout) -> list[Correlation | None]:
+    """Return the correlation over the models of a printed table of each of its metrics of steps; empty without one."""
+    values: dict[str, dict[str, float | None]] = {}
+    for row in published_rows(family):
+        if row.table == layout.table:
+            values.setdefault(row.model, {})[row.metric] = float(row.number)
+    return correlations_of(family, layout, [*values.items()]) if values else []
+
+
+def correlations_of(
+    family: str, layout: TableLayout, runs: Sequence[tuple[str, Mapping[str, float | None]]]
+) -> list[Correlation | None]:
+    """Return the correlation of each metric of steps with the accuracy of answers; None if a run lacks one of both.
+
+    ``runs``: the model of each run, and its values by metric.
+    """
+    answer = f"{family}.{ANSWER}"
+    answers = [values.get(answer) for _, values in runs]
+    found: list[Correlation | None] = []
+    for column in layout.columns:
+        step = f"{family}.{column}"
+        steps = [values.get(step) for _, values in runs]
+        known = [
+            (x, y) for x, y in zip(steps, answers, strict=True) if x is not None and y is not None
+        ]
+        if len(known) < len(runs):
+            found.append(None)
+            continue
+        found.append(
+            over_models(
+                [model for model, _ in runs],
+                [x for x, _ in known],
+                [y for _, y in known],
+                (step, answer),
+            )
+        )
+    return found
 
 
 Shown = tuple[str, Summary, PublishedFigures]
@@ -167,7 +248,7 @@ def _printed(
     """Return the printed rows of the evaluated models, of the best open and of the best API model (by answer accuracy
     or SummAcc)."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
-    metric = f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"
+    metric = f"{family}.{ANSWER if mode == 'end-to-end' else 'summ_acc'}"
     return rows_beside(
         rows, [each.model for each in summaries], [row for row in rows if row.metric == metric]
     )

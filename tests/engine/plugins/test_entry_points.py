@@ -15,7 +15,7 @@ from agrotools.core import BENCHMARKS, BenchmarkError, PluginWarning, Slot, Usag
 from agrotools.core import registry as registries
 from agrotools.core.registry import Registry, join_tables
 from agrotools.loading import load_benchmark
-from agrotools.plugin import BenchmarkPlugin
+from agrotools.plugin import BenchmarkPlugin, MetricInfo
 
 
 def test_an_entry_point_of_a_loader_function_is_refused_with_what_to_do() -> None:
@@ -82,6 +82,20 @@ def test_a_slot_type_of_agrotools_is_taken() -> None:
         BenchmarkPlugin(
             "mine", lambda loading: load_benchmark("mine", loading.data_root), slots=(Exact,)
         )
+
+
+@pytest.mark.parametrize(
+    ("metric", "modes", "slots", "reason"),
+    [
+        ("share", (), None, "the id must have a point, e.g. 'ripeness.share'"),
+        ("mine.share", ("end-to-end",), None, "compared_in needs slots"),
+        ("mine.share", ("step-by-step",), bool, "must not contain 'step-by-step'"),
+    ],
+)
+def test_a_metric_that_could_never_have_a_column_is_refused(metric, modes, slots, reason) -> None:
+    info = MetricInfo("Share", "a share", slots=slots, compared_in=modes)
+    with pytest.raises(TypeError, match=reason):
+        BenchmarkPlugin("mine", print, metrics={metric: info})
 
 
 def test_a_name_that_two_packages_claim_is_the_first_ones_and_a_warning_names_both(

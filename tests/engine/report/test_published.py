@@ -64,6 +64,21 @@ def _file(benchmark, name):
     return files(folder.package) / folder.folder / name
 
 
+def test_a_benchmark_is_known_by_its_own_name_and_by_the_prefix_of_its_figures():
+    rows = published_rows("agent-x")
+    assert rows is published_rows("agentx")
+    assert len(rows) == ROWS["agentx"]
+    assert paper("agent-x").arxiv == "2505.24876"
+    assert published_set("agent-x") == published_set("agentx")
+    (goal,) = (
+        row
+        for row in rows_of_table("agent-x", "4")
+        if row.model == "GPT-4o" and row.metric == "agentx.goal_acc"
+    )
+    assert goal.value == "0.37"
+    assert rows_of_model("agent-x", "GPT-4o") == rows_of_model("agentx", "GPT-4o")
+
+
 def test_unknown_names_are_errors_that_name_the_known_ones():
     with pytest.raises(UsageError, match="agrieval"):
         published_rows("mmlu")

@@ -164,7 +164,7 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
     assert {
         cell.lines[0][0] for cell in shown(*runs, title="No tools")["baseline:oracle"].values()
     } == {"—"}
-    assert "without tools there is no reference call to make" in text_below(*runs)
+    assert "not run in this mode" in text_below(*runs)
     assert "Plot" not in shown(*runs, title="No tools")["m1"], "plots need a tool"
     closed = summary(twelve, model="m1")
     assert [*shown(closed)["m1"]] == ["FAS", "CSS", "Calls/needed"]

@@ -83,7 +83,7 @@ function drawCompare(parameters) {
     pairs.map((pair) => el("p.pair", {}, verdictLine(pair), ` · ${words(pair.mode)}, ${pair.label}`, pair.more && `. About ${pair.more.toLocaleString("en")} more samples would show a difference of ${Math.abs(100 * pair.difference[0]).toFixed(1)} points.`)),
     rows.length > 0 && el("p", {}, `Positive numbers favour ${runs[second].label}.`),
     rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), HEADINGS.map(([text, title, name = "th"]) => el(name, { scope: "col", title }, text)))), el("tbody", {}, rows)))
-      : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
+      : el("p.dim", {}, "This page has no difference of these runs. agrotools compare shows it, or says why there is none."),
     el("p", {}, `Of the ${count(flips.of, "sample")} in both runs (${words(mode ?? "")}), ${flips.up.length} score higher in ${runs[second].label}, ${flips.down.length} in ${runs[first].label}, and ${flips.same} the same.`),
     main && el("div.columns", {}, partsTable("By task", "", "task", main, main.first !== first), partsTable("By cause", `Where the number is positive, ${runs[second].label} loses fewer points to the cause.`, "cause", main, main.first !== first)),
     el("p.dim", {}, main ? "All metrics: " : "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder} --details`)),

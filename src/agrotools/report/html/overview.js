@@ -99,7 +99,7 @@ function mainPair() {
 
 function pairLine() {
   const pair = mainPair();
-  if (!pair) return runs.filter((_, at) => isModel(at)).length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
+  if (!pair) return runs.filter((_, at) => isModel(at)).length > 1 && el("p.pair.dim", {}, "This page has no difference of these runs. agrotools compare shows it, or says why there is none. ", el("a", { href: "#compare" }, "samples that differ"));
   const flips = flipped(pair.first, pair.second, pair.mode);
   return el("p.pair", {}, verdictLine(pair),
     flips.up.length + flips.down.length > 0 && `. ${runs[pair.second].label} scores higher on ${count(flips.up.length, "sample")}, lower on ${flips.down.length}, the same on ${flips.same}`,
