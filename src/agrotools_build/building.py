@@ -58,8 +58,9 @@ def build_samples(
     backends: Mapping[str, str] | None = None,
     people_decide: bool = False,
 ) -> tuple[list[Sample], Tally]:
-    """Run the call chain of every chosen question on the files in ``root``; also count what is left out: questions whose
-    chain breaks, and those that fail the check of benchmarks.
+    """Run the call chain of every chosen question on the files in ``root``, and count what is left out.
+
+    Left out are questions whose chain breaks, and those that fail the check of benchmarks.
 
     Results go into the user's result cache, where the first evaluation finds them. ``backends``: by tool, where not the
     default. ``people_decide``: a question without an answer stays if people see the reason, even if the tools answer

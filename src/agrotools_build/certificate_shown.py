@@ -392,9 +392,7 @@ def _after_submissions(
         calls = [] if session is None else [*_late_calls(row.sample, session.view)]
         for text in submissions:
             submitted = _told_through(door, episode, "submit_answer", {"answer": text})
-            returned = {
-                str(call): _told_through(door, episode, call[0], call[1]) for call in calls
-            }
+            returned = {str(call): _told_through(door, episode, call[0], call[1]) for call in calls}
             yield submitted, returned
 
 

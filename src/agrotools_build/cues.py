@@ -99,7 +99,8 @@ class FileFacts(NamedTuple):
 
 _OF_FORMAT = frozenset(
     "jfif jfif_version jfif_unit jfif_density dpi progressive progression adobe adobe_transform exif photoshop "
-    "icc_profile gamma srgb chromaticity interlace transparency compression mp mpoffset background loop duration".split()
+    "icc_profile gamma srgb chromaticity interlace transparency compression mp mpoffset background loop "
+    "duration".split()
 )
 """Entries of Pillow's ``info`` that are of the format, and no text."""
 
@@ -231,7 +232,9 @@ def find_cues(samples: Sequence[Sample], root: Path) -> list[Cue]:
     n_tests = sum(map(len, tried.values())) + len(tried)
     cues: list[Cue] = []
     for channel, groups in tried.items():
-        of_groups = [_cue(channel, group, items, scores, n_tests) for group, items, scores in groups]
+        of_groups = [
+            _cue(channel, group, items, scores, n_tests) for group, items, scores in groups
+        ]
         found = [cue for cue in of_groups if cue is not None]
         if not found and len(groups) > 1:
             everything = [item for _, items, _ in groups for item in items]
@@ -346,7 +349,10 @@ def _tokens(told: Sequence[_Told]) -> list[set[str]]:
     for each in told:
         found: set[str] = set()
         for place, text in enumerate(each.texts):
-            found |= {f"{place} is {text}", *(f"{place} has {word}" for word in _WORD.findall(text))}
+            found |= {
+                f"{place} is {text}",
+                *(f"{place} has {word}" for word in _WORD.findall(text)),
+            }
         if len(each.numbers) > 1:
             order = np.argsort(each.numbers)
             found |= {f"least at {order[0]}", f"most at {order[-1]}"}
@@ -370,11 +376,9 @@ def _copy_rules(items: Sequence[_Item], told: Sequence[_Told]) -> list[NDArray[n
         text = " ".join(each.texts)
         numbers = [float(number) for number in _NUMBER.findall(text)]
         is_number = item.answer.margin is not None
-        tried = [*numbers[:_NUMBERS_COPIED], *[None] * _NUMBERS_COPIED][:_NUMBERS_COPIED]
-        tried.append(numbers[-1] if numbers else None)
-        for rule, number in zip(rules, tried, strict=False):
-            is_told = is_number and number is not None
-            rule.append(float(item.answer.is_met_by(number)) if is_told else np.nan)
+        for place, rule in zip((*range(_NUMBERS_COPIED), -1), rules, strict=False):
+            is_there = is_number and place < len(numbers) and bool(numbers)
+            rule.append(float(item.answer.is_met_by(numbers[place])) if is_there else np.nan)
         named = _named_choice(item.slot, text)
         rules[-1].append(np.nan if named is None else float(named == item.answer.value))
     return [np.array(rule) for rule in rules]

@@ -1,8 +1,9 @@
 """Automatic checks of a benchmark's quality: findings for a person to inspect.
 
 ``agrotools benchmarks check`` finds errors; these checks find valid samples of little value: near-duplicate pictures,
-answers that something beside the pixels tells (:mod:`agrotools_build.cues`), numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a
-severity and a message. How many answers can be guessed, every run says beside its scores.
+answers that something beside the pixels tells (:mod:`agrotools_build.cues`), numbers that can be guessed. Nothing is
+dropped: each finding names a sample, a check, a severity and a message. How many answers can be guessed, every run says
+beside its scores.
 
 The rule "no other sequence of tool *names* gives the answer" (``order_not_unique``) is checked as follows:
 

@@ -111,7 +111,7 @@ def results(told: Callable[[env.Env, str, str], str]) -> Callable[[Patch], None]
         call = env.Env._call
 
         def changed(self: env.Env, tool: str, arguments: dict[str, Any]) -> str:
-            text = call(self, tool, arguments)
+            text = str(call(self, tool, arguments))
             return text + (told(self, tool, text) if self.session else "")
 
         patch.setattr(env.Env, "_call", changed)

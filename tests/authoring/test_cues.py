@@ -1,4 +1,4 @@
-"""Answers that something beside the pixels tells are found and named by their channel; sound questions are left alone."""
+"""Answers that something beside the pixels tells are found and named by their channel, and sound folders are clean."""
 
 import hashlib
 import json
@@ -45,8 +45,8 @@ def _folder(root: Path, change: Change | None = None, names: tuple[str, ...] = N
     random.Random(1).shuffle(answers)
     lines: list[str] = []
     for number, answer in enumerate(answers):
-        slot = {"type": "exact", "name": "disease", "label": "disease", "value": answer}
-        slot["choices"] = [*names]
+        slot: dict[str, Any] = {"type": "exact", "name": "disease", "label": "disease"}
+        slot |= {"value": answer, "choices": [*names]}
         sample: dict[str, Any] = {
             "id": f"leaf-{number:02}",
             "query": f"What does the leaf of plant {number} have?",
@@ -136,7 +136,13 @@ def test_numbers_are_found_in_names_and_notes(tmp_path: Path):
         count = rng.randint(1, 9)
         _photo(tmp_path / f"{number}.jpg", number)
         file = {"name": f"photo_{number}_{count}.jpg", "path": f"{number}.jpg", "kind": "image"}
-        slot = {"type": "tolerance", "name": "count", "label": "apples", "value": count, "abs_tol": 0.5}
+        slot = {
+            "type": "tolerance",
+            "name": "count",
+            "label": "apples",
+            "value": count,
+            "abs_tol": 0.5,
+        }
         samples.append(
             plain_sample(f"s{number}", files=(file,), answer=(slot,), cluster=f"{number}")
         )

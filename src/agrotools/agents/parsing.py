@@ -158,7 +158,8 @@ def _unparseable(
 ) -> Unparseable:
     """Return the action of a reply that is neither a call nor an answer, with a hint how to write one."""
     unread = text + "".join(as_text(call) for call in requested)
-    is_unread_call = str(error).startswith(UNREAD_CALL)
+    # A native call is in the form of the server; only its arguments cannot be read.
+    is_unread_call = str(error).startswith(UNREAD_CALL) and not requested
     hint = _UNREAD_HINT if protocol == "tool-calling" and is_unread_call else HINTS[protocol]
     return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
