@@ -3,7 +3,7 @@
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +28,7 @@ from agrotools.core import (
 )
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.record import resolved_value
+from agrotools.loading.validate import BenchmarkFault, check_samples
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools_build.choosing import Chosen
 from agrotools_build.references import MISSING_BACKEND, ChainBroken, Tally, record_reference
@@ -57,7 +58,9 @@ def build_samples(
     backends: Mapping[str, str] | None = None,
     people_decide: bool = False,
 ) -> tuple[list[Sample], Tally]:
-    """Run the call chain of every chosen question on the files in ``root``; also count broken chains.
+    """Run the call chain of every chosen question on the files in ``root``, and count what is left out.
+
+    Left out are questions whose chain breaks, and those that fail the check of benchmarks.
 
     Results go into the user's result cache, where the first evaluation finds them. ``backends``: by tool, where not the
     default. ``people_decide``: a question without an answer stays if people see the reason, even if the tools answer
@@ -91,8 +94,11 @@ def build_samples(
 
     results, tally = run_now(build()), Tally(len(items))
     pairs = [item.pair for _, item in items]
-    samples = with_levels(_numbered_samples(pairs, results, tally))
+    numbered = _numbered_samples(pairs, results, tally)
     tally.check()
+    samples = with_levels(without_faulty(numbered, root, tally.dropped))
+    for sample in samples:
+        tally.keep(sample)
     return samples, tally
 
 
@@ -119,13 +125,45 @@ def _numbered_samples(
         elif one.answerable or paired[pair] == _TWINS:
             numbers[one.id] += 1
             samples.append(one.model_copy(update={"id": f"{one.id}-{numbers[one.id]:03d}"}))
-            tally.keep(samples[-1])
             if pair and (first := twins.setdefault(pair, len(samples) - 1)) < len(samples) - 1:
                 for position, other in ((first, -1), (-1, first)):
                     samples[position] = samples[position].model_copy(
                         update={"twin": samples[other].id}
                     )
     return samples
+
+
+def without_faulty(
+    samples: Sequence[Sample],
+    root: Path,
+    dropped: Counter[str],
+    codes: Collection[str] | None = None,
+) -> list[Sample]:
+    """Return the samples that pass ``agrotools benchmarks check``, and count the others in ``dropped``.
+
+    What a question holds comes from data that nobody has seen before, so that a fault is no error of the build. An
+    unanswerable sample goes with its twin, an answerable one stays without. ``codes``: faults that count; None: all.
+    """
+    offers_refusal = not all(sample.answerable for sample in samples)
+    as_written = [each.model_copy(update={"may_abstain": offers_refusal}) for each in samples]
+    first_faults: dict[str, BenchmarkFault] = {}
+    for fault in check_samples(as_written, root):
+        if fault.sample is not None and (codes is None or fault.code in codes):
+            first_faults.setdefault(fault.sample, fault)
+    examples: dict[str, str] = {}
+    for fault in first_faults.values():
+        example = examples.setdefault(fault.code, fault.message)
+        dropped[f"with the fault {fault.code} ({example})"] += 1
+    kept: list[Sample] = []
+    for sample in samples:
+        has_lost_twin = sample.twin in first_faults
+        if sample.id in first_faults:
+            continue
+        if has_lost_twin and not sample.answerable:
+            dropped["whose twin was dropped"] += 1
+        else:
+            kept.append(sample.model_copy(update={"twin": None}) if has_lost_twin else sample)
+    return kept
 
 
 async def _sample(

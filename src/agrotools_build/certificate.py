@@ -44,6 +44,7 @@ from agrotools_build.certificate_shown import (
     NUMERAL,
     WORLDS,
     Row,
+    answered_after_submission,
     count_different,
     rows,
     rows_shown,
@@ -141,6 +142,13 @@ def shown_lines(asked: Sequence[Row]) -> Iterator[Line]:
         "runtime.tool_declaration_accuracy",
         "tools: public functions that are no tool of the benchmark",
         len(unknown_methods()),
+    )
+    with world():
+        late = answered_after_submission(asked)
+    yield _none(
+        "agrotools.no_tool_after_submission",
+        "tools: questions with a tool that still answers after a submission",
+        late,
     )
     yield _none(leak, "leak: twins whose prompts differ by more than numbers", unlike_twins(asked))
     yield _none(leak, "leak: questions with a word that no published one has", unusual_words(asked))

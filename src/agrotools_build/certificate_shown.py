@@ -15,7 +15,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -270,7 +270,7 @@ def count_different(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]
 
 
 def rows_shown(change: Callable[[Sample], Sample] | None = None) -> list[str]:
-    """Return what rows of each group hold in a world, with hashes of the pictures of the first one."""
+    """Return what rows of each group hold in a world, with hashes of their pictures."""
     texts: list[str] = []
     with world(change):
         counts: Counter[tuple[env.Split, int]] = Counter()
@@ -278,9 +278,9 @@ def rows_shown(change: Callable[[Sample], Sample] | None = None) -> list[str]:
             counts[split, seed] += len(env.questions(split, seed, group))
         for (split, seed), n in counts.items():
             texts += [repr(row) for row in env.env_rows(split, n, seed)]
-            for row in env.env_rows(split, 1, seed, images=True):
+            for row in env.env_rows(split, n, seed, images=True):
                 pictures = row.pop("images")
-                texts += [repr(row), *(sha256(each.tobytes()).hexdigest() for each in pictures)]
+                texts += [repr(row), *map(_hash_of_picture, pictures)]
     return texts
 
 
@@ -318,7 +318,116 @@ def _shown(
         )  # as a trainer does, and what is shown next must not follow from it
     texts.append(_told(lambda: episode.reset(id=row.row_id)))
     episode.close()
+    for door in DOORS:
+        texts += _shown_through(door, row, calls)
     return texts
+
+
+class Door(NamedTuple):
+    """A way to play an episode: its class, and how a tool is called."""
+
+    name: str
+    open: Callable[[], env.Env]
+    call: Callable[[env.Env, str, Mapping[str, Any]], object]
+
+
+def _call_method(episode: env.Env, tool: str, arguments: Mapping[str, Any]) -> object:
+    return getattr(episode, tool)(**arguments)
+
+
+# Looked up when they are used, so that a fault in any of them is found.
+METHODS = Door("methods", lambda: env.Env(), _call_method)
+DOORS = (
+    Door("pictures", lambda: env.PictureEnv(), _call_method),
+    Door(
+        "call_tool",
+        lambda: env.Env(),
+        lambda episode, tool, arguments: env.call_tool(episode, tool, dict(arguments)),
+    ),
+)
+"""Ways beside the methods of ``Env``, which play calls and a submission: pictures in results, and calls by name."""
+
+
+def _shown_through(door: Door, row: Row, calls: Sequence[Call]) -> list[str]:
+    """Return the texts, and hashes of the pictures, of episodes of a row that are played through a door."""
+    episode = door.open()
+    texts = [f"{name}: {each.__doc__}" for name, each in _methods(episode)]
+    for first in range(0, len(calls), MOST_CALLS):
+        texts.append(_told(lambda: episode.reset(id=row.row_id)))
+        for tool, arguments in calls[first : first + MOST_CALLS]:
+            texts.append(_told_through(door, episode, tool, arguments))
+    for submission, outcomes in _after_submissions(door, episode, row):
+        texts += [submission, *outcomes.values()]
+    episode.close()
+    return texts
+
+
+def answered_after_submission(asked: Sequence[Row]) -> int:
+    """Return the number of questions that a tool still answers after a submission, through any door."""
+    return sum(any(_answers_late(door, row) for door in (METHODS, *DOORS)) for row in asked)
+
+
+def _answers_late(door: Door, row: Row) -> bool:
+    episode = door.open()
+    answers = False
+    for _, outcomes in _after_submissions(door, episode, row):
+        answers = answers or any(_REFUSAL not in text for text in outcomes.values())
+    episode.close()
+    return answers
+
+
+_REFUSAL = "no further tool can be called"
+"""Words by which a call after a submission is refused; written again here, as those of ``env`` may be changed."""
+
+
+def _after_submissions(
+    door: Door, episode: env.Env, row: Row
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what each submission of some episodes returns, and what every tool returns after it."""
+    right, wrong, _ = _forms(row.sample)
+    words = "I looked at the pictures."
+    for submissions in ((words, right), (words, wrong, UNKNOWN), (right,)):
+        _told(lambda: episode.reset(id=row.row_id))
+        session = episode.session
+        calls = [] if session is None else [*_late_calls(row.sample, session.view)]
+        for text in submissions:
+            submitted = _told_through(door, episode, "submit_answer", {"answer": text})
+            returned = {str(call): _told_through(door, episode, call[0], call[1]) for call in calls}
+            yield submitted, returned
+
+
+def _late_calls(sample: Sample, view: SampleView) -> Iterator[Call]:
+    """Yield a call of every tool of a class that has arguments, and the reference calls."""
+    for name in env.AGROTOOLS:
+        yield name, random_arguments(get_tool(name).spec, view, Random(0))
+    for name in unknown_methods():
+        yield name, {}
+    if sample.reference:
+        for step in env.reference_answer(sample).calls:
+            if step.call:
+                yield step.call.tool, step.call.arguments
+
+
+def _told_through(door: Door, episode: env.Env, tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return what a call shows as text: of a list of content blocks the texts, and hashes of the pictures."""
+
+    def call() -> str:
+        shown = door.call(episode, tool, arguments)
+        if not isinstance(shown, list):
+            return str(shown)
+        blocks = cast("list[dict[str, Any]]", shown)
+        return " ".join(
+            _hash_of_picture(each["image"]) if each["type"] == "image" else str(each)
+            for each in blocks
+        )
+
+    return _told(call)
+
+
+def _hash_of_picture(picture: Any) -> str:
+    """Return a hash of what a picture of Pillow holds: its size, pixels, and the texts that were stored with it."""
+    facts = f"{picture.size} {picture.mode} {sorted(map(str, picture.info.items()))}"
+    return sha256(facts.encode() + picture.tobytes()).hexdigest()
 
 
 def _told(function: Callable[[], object]) -> str:

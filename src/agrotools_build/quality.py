@@ -1,8 +1,9 @@
 """Automatic checks of a benchmark's quality: findings for a person to inspect.
 
 ``agrotools benchmarks check`` finds errors; these checks find valid samples of little value: near-duplicate pictures,
-answers in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a
-severity and a message. How many answers can be guessed, every run says beside its scores.
+answers that something beside the pixels tells (:mod:`agrotools_build.cues`), numbers that can be guessed. Nothing is
+dropped: each finding names a sample, a check, a severity and a message. How many answers can be guessed, every run says
+beside its scores.
 
 The rule "no other sequence of tool *names* gives the answer" (``order_not_unique``) is checked as follows:
 
@@ -47,10 +48,11 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.loading import load_folder
 from agrotools.loading.easy import easy_answers
-from agrotools.loading.leaks import named_means, revealed_answer
+from agrotools.loading.leaks import named_means, normalise_words, revealed_answer
 from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number
 from agrotools.vision.reading import read_image
+from agrotools_build.cues import CHANNELS, file_facts, find_cues
 from agrotools_build.references import steps_in, steps_used
 
 MOST_UNITS = 12
@@ -250,16 +252,21 @@ def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, 
 
 
 CONSTANT = "constant_answer"
-"""Check whose findings are about all questions of a template; each stands at the first of them."""
+"""Check of what one answer to all questions of a template gets right."""
 CHECKS = {
     "near_duplicate": "pictures of two unrelated samples are nearly the same",
     "not_implicit": "the question names a tool, an argument or a step",
     "answer_in_query": "the question says its answer",
-    "answer_in_note": "the description of a file gives away the answer",
+    "answer_in_note": "the note of a file says the answer",
+    "answer_in_metadata": "the metadata of a picture say the answer",
+    "answer_in_label": "the answer form says the answer",
     "order_not_unique": "another sequence of tools gives the answer too",
     CONSTANT: "the same answer to all questions of a kind is right too often",
+    **{f"answer_from_{name}": f"{what} tell answers" for name, what in CHANNELS.items()},
 }
 """Descriptions of the checks."""
+OF_GROUPS = {CONSTANT, *(f"answer_from_{name}" for name in CHANNELS)}
+"""Checks whose findings are about a group of questions; each stands at the first of them."""
 
 
 def check_quality(folder: Path, progress: Progress = no_progress) -> list[Finding]:
@@ -270,7 +277,7 @@ def check_quality(folder: Path, progress: Progress = no_progress) -> list[Findin
     benchmark = load_folder(folder)
     samples, root = list(benchmark.samples), benchmark.root
     findings = [*check_near_duplicates(samples, root, progress), *check_implicit(samples)]
-    findings += check_revealed(samples)
+    findings += [*check_revealed(samples, root), *check_cues(samples, root)]
     for each, fault in ((sample, fault) for sample in samples for fault in order_faults(sample)):
         findings.append(
             Finding(id=each.id, check="order_not_unique", severity="warning", message=fault)
@@ -327,18 +334,29 @@ def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
             yield Finding(id=sample.id, check="not_implicit", severity="error", message=message)
 
 
-def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
-    """Check ``answer_in_query`` and ``answer_in_note``."""
+def check_revealed(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
+    """Check ``answer_in_...``: a text beside the pictures holds the answer itself."""
     for sample in samples:
+        texts = [("answer_in_query", "the question", sample.query)]
+        for file in sample.files:
+            metadata = file_facts(root / file.path).words
+            texts.append(("answer_in_note", f"the note on {file.name}", file.note or ""))
+            texts.append(("answer_in_metadata", f"the metadata of {file.name}", metadata))
         for slot in sample.answer:
-            if revealed := revealed_answer(slot, sample.query):
-                message = f"the question holds {revealed!r}, (part of) the answer {slot.name!r}"
-                yield Finding(
-                    id=sample.id, check="answer_in_query", severity="error", message=message
-                )
-            for file in sample.files:
-                if file.note and (revealed := revealed_answer(slot, file.note)):
-                    message = f"the note on {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
-                    yield Finding(
-                        id=sample.id, check="answer_in_note", severity="error", message=message
-                    )
+            label = f"{slot.label} {normalise_words(slot.name)}"
+            for check, where, text in (*texts, ("answer_in_label", "the answer form", label)):
+                revealed = revealed_answer(slot, text)
+                if revealed:
+                    message = f"{where} holds {revealed!r}, (part of) the answer {slot.name!r}"
+                    yield Finding(id=sample.id, check=check, severity="error", message=message)
+
+
+def check_cues(samples: Sequence[Sample], root: Path) -> Iterator[Finding]:
+    """Check ``answer_from_...``: something beside the pixels tells the answer on other clusters."""
+    for cue in find_cues(samples, root):
+        yield Finding(
+            id=cue.example,
+            check=f"answer_from_{cue.channel}",
+            severity="warning",
+            message=cue.sentence(),
+        )

@@ -5,12 +5,14 @@ files are not there: what tools say of that is compared as well.
 """
 
 import base64
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from agrotools.core import ExactSlot, Sample, Step, ToleranceSlot, Trajectory
 from agrotools.core.slot import asked_slots
@@ -109,7 +111,7 @@ def results(told: Callable[[env.Env, str, str], str]) -> Callable[[Patch], None]
         call = env.Env._call
 
         def changed(self: env.Env, tool: str, arguments: dict[str, Any]) -> str:
-            text = call(self, tool, arguments)
+            text = str(call(self, tool, arguments))
             return text + (told(self, tool, text) if self.session else "")
 
         patch.setattr(env.Env, "_call", changed)
@@ -208,6 +210,79 @@ def is_reference(episode: env.Env, tool: str) -> bool:
     return episode.session is not None and tool in reference_tools(episode.session.sample.id)
 
 
+def replaced(name: str, leaking: type[env.Env]) -> Callable[[Patch], None]:
+    """Return a fault that puts a leaking subclass in the place of a class of ``env``."""
+    return lambda patch: patch.setattr(env, name, leaking)
+
+
+def picture_of(text: str) -> Image.Image:
+    """Return a picture of one pixel, whose colour tells a text."""
+    return Image.new("RGB", (1, 1), f"#{zlib.crc32(text.encode()) & 0xFFFFFF:06x}")
+
+
+class DrawsGold(env.PictureEnv):
+    """Shows the gold in the pictures of results; their texts tell nothing."""
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        text = super()._call(tool, arguments)
+        if self.session is None or not isinstance(text, str):
+            return text
+        picture = {"type": "image", "image": picture_of(gold_of(self.session.sample))}
+        return [picture, {"type": "text", "text": text}]
+
+
+class WritesGoldBesidePictures(env.PictureEnv):
+    """Tells the gold in the form, and only to models that see."""
+
+    def submit_answer(self, *texts: str, **arguments: Any) -> str:
+        told = super().submit_answer(*texts, **arguments)
+        return f"{told} {gold_if(True, self)}"
+
+
+class TellsGoldAtTheEnd(env.Env):
+    """Tells the gold in what one tool refuses after a submission."""
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        text = super()._call(tool, arguments)
+        is_told = tool == "plot" and bool(self._submitted)
+        return f"{text}{gold_if(is_told, self)}"
+
+
+class AnswersAtTheEnd(env.Env):
+    """Lets one tool be called after a submission, when the form has given away the plan."""
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        if tool != "lookup_agronomy":
+            return super()._call(tool, arguments)
+        submitted, self._submitted = self._submitted, []
+        is_over, self._is_over = self._is_over, False
+        text = super()._call(tool, arguments)
+        self._submitted, self._is_over = submitted, is_over
+        return text
+
+
+def call_by_name(patch: Patch) -> None:
+    """Write the gold behind the results of calls by name, as servers make them."""
+    call = env.call_tool
+
+    def changed(episode: env.Env, tool: str, arguments: dict[str, Any]) -> str:
+        return call(episode, tool, arguments) + gold_if(tool == "calculate", episode)
+
+    patch.setattr(env, "call_tool", changed)
+
+
+def picture_of_a_later_row(patch: Patch) -> None:
+    """Put the gold into the picture of one row that is not the first."""
+    last = ASKED[-1].query
+
+    def pictures(view: Any) -> list[Any]:
+        questions = env.questions("train", 0, 0).values()
+        sample = next(each.sample for each in questions if each.view.query == view.query)
+        return [picture_of(gold_of(sample) if view.query == last else "")]
+
+    patch.setattr(env, "_pictures", pictures)
+
+
 LEAKS: dict[str, Callable[[Patch], None]] = {
     "gold in the prompt": prompts(gold_of),
     "gold as base64": prompts(lambda each: base64.b64encode(gold_of(each).encode()).decode()),
@@ -225,6 +300,10 @@ LEAKS: dict[str, Callable[[Patch], None]] = {
     "gold in error texts": results(lambda self, _, text: gold_if('"error"' in text, self)),
     "gold below the form": forms,
     "gold after a low reward": after_a_low_reward,
+    "gold in pictures of results": replaced("PictureEnv", DrawsGold),
+    "gold in the form for models that see": replaced("PictureEnv", WritesGoldBesidePictures),
+    "gold after a submission": replaced("Env", TellsGoldAtTheEnd),
+    "gold in calls by name": call_by_name,
 }
 REWARDS: dict[str, tuple[Callable[[Patch], None], str]] = {
     "the best of several": (best_of_several, "earlier submissions"),
@@ -258,6 +337,19 @@ def test_gold_that_is_shown_is_found(fault: str, monkeypatch: Patch):
     assert any(
         check.startswith("leak: questions that show") for check in failed(certificate.shown_lines)
     )
+
+
+def test_gold_in_the_picture_of_any_row_is_found(monkeypatch: Patch):
+    picture_of_a_later_row(monkeypatch)
+    assert any(
+        check.startswith("leak: rows that show") for check in failed(certificate.shown_lines)
+    )
+
+
+def test_a_tool_that_answers_after_a_submission_is_found(monkeypatch: Patch):
+    monkeypatch.setattr(env, "Env", AnswersAtTheEnd)
+    late = "tools: questions with a tool that still answers after a submission"
+    assert late in failed(certificate.shown_lines)
 
 
 @pytest.mark.parametrize("fault", REWARDS)

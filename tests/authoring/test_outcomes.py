@@ -16,6 +16,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.errors import ErrorInfo
+from agrotools.core.files import sha256_of_file
 from agrotools_build.building import Group, build_samples, measured_difficulty, with_levels
 from agrotools_build.choosing import Chosen
 from agrotools_build.references import ChainBroken, PlannedCall, build_notes, check_observed
@@ -46,13 +47,19 @@ def root(tmp_path):
     return tmp_path
 
 
-def _chosen(call: PlannedCall, path: str = "a.png", truth: bool = True) -> Chosen:
-    files = (SampleFile(name="image_1.png", path=path, kind="image"),)
+def _chosen(
+    call: PlannedCall,
+    path: str = "a.png",
+    truth: bool = True,
+    digest: str | None = None,
+    wording: str = "Is it so?",
+) -> Chosen:
+    files = (SampleFile(name="image_1.png", path=path, kind="image", sha256=digest),)
     slot = BooleanSlot.model_validate(
         {"name": "so", "label": "so", "value": truth, "from": "steps[0].observation.best == 'a'"}
     )
     asked = QuestionInstance(files, (call,), (slot,), "exact", {})
-    return Chosen(Subject("s", 1, lambda *_: None), _QUESTION, asked, "Is it so?")
+    return Chosen(Subject("s", 1, lambda *_: None), _QUESTION, asked, wording)
 
 
 def _call(**arguments) -> PlannedCall:
@@ -62,9 +69,12 @@ def _call(**arguments) -> PlannedCall:
 
 
 def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read_is_dropped(root):
-    lacking, unreadable = _chosen(_call(kind="pest")), _chosen(_call(kind="pest"), "broken.png")
+    digest = sha256_of_file(root / "a.png")
+    lacking = _chosen(_call(kind="pest"), digest=digest)
+    other = _chosen(_call(kind="pest"), digest=digest, wording="Is that so?")
+    unreadable = _chosen(_call(kind="pest"), "broken.png")
     wrong = _chosen(_call(kind="pest"), truth=False)
-    groups = [Group("p", "s", [unreadable, lacking, wrong, lacking])]
+    groups = [Group("p", "s", [unreadable, lacking, wrong, other])]
     samples, tally = build_samples(groups, root, toolset=AGROTOOLS)
     assert [sample.id for sample in samples] == ["p-001", "p-002"]
     observed = samples[0].reference.steps[0]
@@ -82,6 +92,19 @@ def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read
     lines = build_notes(tally.metadata())
     assert any("packs train" in line and "2 samples" in line for line in lines)
     assert any("1 diagnose_pest_disease: unreadable_file" in line for line in lines)
+
+
+def test_questions_that_fail_the_check_are_dropped_with_their_reason(root):
+    digest = sha256_of_file(root / "a.png")
+    sound = _chosen(_call(kind="pest"), digest=digest)
+    again = _chosen(_call(kind="pest"), digest=digest)
+    told = _chosen(_call(kind="pest"), digest=digest, wording="Use diagnose_pest_disease. So?")
+    samples, tally = build_samples([Group("p", "s", [sound, again, told])], root, toolset=AGROTOOLS)
+    assert [sample.query for sample in samples] == ["Is it so?"]
+    (repeated, named) = sorted(tally.dropped)
+    assert "duplicate_question" in repeated
+    assert "tool_in_query" in named
+    assert any("duplicate_question" in line for line in build_notes(tally.metadata()))
 
 
 def test_a_build_of_which_most_chains_break_fails_and_says_how(root):

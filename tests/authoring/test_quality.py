@@ -122,7 +122,10 @@ def test_answers_are_found_in_questions_and_notes():
         files=(_file("x.jpg", note="锈病叶片"),),
         answer=(RUST,),
     )
-    assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
+    assert _checks(check_revealed([sample], Path("nowhere"))) == [
+        "answer_in_query",
+        "answer_in_note",
+    ]
 
 
 def test_a_side_of_a_box_is_no_measured_value_and_a_number_by_itself_is_one():

@@ -53,9 +53,10 @@ _THOUGHT_LINES = re.compile(
 )
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _ANALYSIS = r"<\|channel\|>analysis<\|message\|>"
-_THINKING_ENDS = r"</(?:\w+:)?think(?:ing)?>|<\|END_THINKING\|>"
+_THINKING_ENDS = r"</(?:\w+:)?think(?:ing)?>|<\|END_THINKING\|>|<channel\|>"
 _THINKING = re.compile(
-    rf"\s*+(?:<(?:\w+:)?think(?:ing)?>|<\|START_THINKING\|>|{_ANALYSIS})(?P<inner>.*?)"
+    r"\s*+(?:<(?:\w+:)?think(?:ing)?>|<\|START_THINKING\|>|<\|channel>(?:thought\b)?"
+    rf"|{_ANALYSIS})(?P<inner>.*?)"
     rf"(?:{_THINKING_ENDS}|<\|end\|>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -140,7 +141,10 @@ def _native_calls(
     """Return the calls that a model made in its endpoint's own format."""
     if len(requested) > MAX_CALLS:
         raise CallError(f"one message holds more than {MAX_CALLS} calls")
-    calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
+    try:
+        calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
+    except CallError as error:
+        raise CallError(f"{UNREAD_CALL}: {error}") from error
     fields = {"kind": "call", "calls": calls, "thought": thought, "reply": reply, "refused": None}
     return from_valid(CallTools, fields)
 
@@ -154,7 +158,8 @@ def _unparseable(
 ) -> Unparseable:
     """Return the action of a reply that is neither a call nor an answer, with a hint how to write one."""
     unread = text + "".join(as_text(call) for call in requested)
-    is_unread_call = str(error).startswith(UNREAD_CALL)
+    # A native call is in the form of the server; only its arguments cannot be read.
+    is_unread_call = str(error).startswith(UNREAD_CALL) and not requested
     hint = _UNREAD_HINT if protocol == "tool-calling" and is_unread_call else HINTS[protocol]
     return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 

@@ -53,12 +53,14 @@ from agrotools.scoring.comparisons import comparisons
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import Estimate
-from agrotools.served.binding import BoundTool
+from agrotools.served.binding import BINDING_FAULT, BoundTool
 from agrotools.served.tools import ServedCalls, ServedToolset, open_toolset
 from agrotools.text.json_kinds import is_number
 
 _ORACLE = "baseline:oracle"
 _MODE = "end-to-end"
+_ALL_POINTS = 1 - 1e-9
+"""Least score of a question with all points; scores are means of floats."""
 _STRANGERS = 10
 """Pictures of other tools' questions that a served tool is tried on: enough to see whether it ever refuses."""
 _STRANGERS_AT_A_TIME = 4
@@ -101,6 +103,9 @@ class ToolCheck(FrozenModel):
     tool: str
     calls: int
     refused: int
+    """Calls that the server refused."""
+    unbound: int
+    """Calls without a result for a fault of the binding: a value that is not there, or arguments that do not fit."""
     reasons: dict[str, int]
     """Number of refusals by their text, the most frequent ones."""
     seconds: float | None
@@ -135,6 +140,8 @@ class ServedCheck(FrozenModel):
     won: Estimate | None = None
     """Points won, as a fraction; None if no question has a score in both runs."""
     by_task_type: dict[str, Estimate] = {}
+    nothing_to_win: tuple[str, ...] = ()
+    """Types of task on which our tools have all points; ``all`` alone if they have them everywhere."""
     questions: int
     """Questions whose calls the binding is made for."""
     unfit: int
@@ -327,12 +334,15 @@ def _tool_check(
             words = shortened(" ".join(call.refusal.split()), 120)
             reasons[words] = reasons.get(words, 0) + 1
     frequent = sorted(reasons.items(), key=lambda reason: -reason[1])[:_MOST_REASONS]
+    n_without = sum(bool(call.refusal) for call in calls)
+    n_unbound = sum(call.refusal.startswith(BINDING_FAULT) for call in calls)
     answered = [call.seconds for call in calls if call.result is not None]
     compared = [call for call in calls if call.arguments == _literal(call.step)]
     return ToolCheck(
         tool=bound.name,
         calls=len(calls),
-        refused=sum(bool(call.refusal) for call in calls),
+        refused=n_without - n_unbound,
+        unbound=n_unbound,
         reasons=dict(frequent),
         seconds=median(answered) if answered else None,
         fields=_agreements(compared),
@@ -525,10 +535,24 @@ def _summed_up(
         means=compared.means.get(_MODE),
         won=difference.overall if difference else None,
         by_task_type=difference.by_task_type if difference else {},
+        nothing_to_win=_nothing_to_win(records[0], metric) if metric else (),
         questions=len(fitting.ids),
         unfit=fitting.unfit,
         invalid=sum(is_invalid(record) for record in records[1]),
     )
+
+
+def _nothing_to_win(records: Sequence[Record], metric: str) -> tuple[str, ...]:
+    """Return the types of task on which every question has all points; ``all`` alone if every type is one of them."""
+    by_type: dict[str, list[Record]] = {}
+    for record in records:
+        by_type.setdefault(record.sample.task_type, []).append(record)
+    full: list[str] = []
+    for name, of_type in by_type.items():
+        units = tallied(of_type).valued_units(_MODE, metric)
+        if units is not None and min(units.values) >= _ALL_POINTS:
+            full.append(name)
+    return ("all",) if full and len(full) == len(by_type) else tuple(full)
 
 
 def check_tables(check: ServedCheck) -> list[ReportTable]:
@@ -555,6 +579,11 @@ def _points_table(check: ServedCheck) -> ReportTable:
         table.notes.append(
             f"With every call right: {percent(ours)} with our tools, {percent(theirs)} with {check.server}."
         )
+    if check.nothing_to_win:
+        where = ", ".join(name.replace("_", " ") for name in check.nothing_to_win)
+        table.notes.append(
+            f"Nothing is left to win, because our tools have 100.0 there: {where}. Other benchmarks may have more room."
+        )
     of_tools = ", ".join(tool.tool for tool in check.tools)
     n_all = count_text(check.questions + check.unfit, "question")
     table.notes.append(
@@ -572,12 +601,20 @@ def _points_table(check: ServedCheck) -> ReportTable:
 
 
 def _calls_table(check: ServedCheck) -> ReportTable:
-    headings = ["calls", "refused", "seconds", "other pictures", "of these answered"]
+    headings = [
+        "calls",
+        "refused by the server",
+        "failed in the binding",
+        "seconds",
+        "other pictures",
+        "of these answered",
+    ]
     table = new_table("Calls", headings)
     for tool in check.tools:
         seconds = number_text(tool.seconds, 2) if tool.seconds is not None else ""
         others = (str(tool.strangers), str(tool.strangers_answered)) if tool.strangers else ("", "")
-        table.add_row(tool.tool, str(tool.calls), str(tool.refused), seconds, *others)
+        without = (str(tool.refused), str(tool.unbound))
+        table.add_row(tool.tool, str(tool.calls), *without, seconds, *others)
         for name, number in tool.not_given.items():
             asked = count_text(number, "question")
             table.notes.append(f"{asked} lost: {name} of {tool.tool} is not in the result.")
@@ -589,13 +626,11 @@ def _calls_table(check: ServedCheck) -> ReportTable:
             )
         if tool.unfit:
             table.notes.append(_unfit_text(tool.tool, tool.unfit))
-        if tool.calls and tool.refused == tool.calls:
+        if tool.calls and tool.refused + tool.unbound == tool.calls:
             sealed = " The server is sealed: it has no network." if check.sealed else ""
-            table.notes.append(
-                f"No call of {tool.tool} gave a result: look whether binding or server is at fault.{sealed}"
-            )
+            table.notes.append(f"No call of {tool.tool} gave a result.{sealed}")
         for reason, number in tool.reasons.items():
-            table.notes.append(f"{tool.tool} refused {number}: {reason}")
+            table.notes.append(f"{tool.tool} gave no result {number} times: {reason}")
     table.notes.append(
         "Seconds: median of an answered call. Other pictures: those of questions that need other tools; a tool that "
         "answers all of them never says that a picture is not for it."

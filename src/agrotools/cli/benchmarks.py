@@ -1,7 +1,7 @@
 """``agrotools benchmarks``: list, download, check and describe benchmarks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -257,9 +257,10 @@ def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     with allow_closed_pipe():
         if as_json:
             rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-            checks = (
-                {} if findings is None else {"findings": [each.model_dump() for each in findings]}
-            )
+            checks: dict[str, Any] = {}
+            if findings is not None:
+                checks["findings"] = [each.model_dump() for each in findings]
+                checks["not_checked"] = function_of("list_unchecked")()
             print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
         else:
             for fault in faults:

@@ -81,20 +81,38 @@ def validate_folder(path: str | Path) -> list[BenchmarkFault]:
         raise BenchmarkError(f"{path} is not a folder", hint="give the folder with benchmark.toml")
     files = _Files(root)
     header, faults = _checked_header(root)
-    samples: list[tuple[int, Sample]] = []
-    for line, sample in _checked_lines(root, faults):
-        samples.append((line, sample))
-        at = SampleUnderCheck(sample, root, header)
-        for code, field, message, hint in chain(
-            files.check(at), check_reference(at), check_answer(at), check_leaks(at)
-        ):
-            faults.append(_in_samples(code, message, hint, line, sample=sample.id, field=field))
-    faults += [*_repeats(samples), *_twin_faults(samples)]
+    samples = [*_checked_lines(root, faults)]
+    faults += _sample_faults(samples, files, root, header)
     faults += files.check_croissant()
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
 
 
-_STOPS_RUN = frozenset(
+def check_samples(
+    samples: Sequence[Sample], root: Path, header: BenchmarkHeader | None = None
+) -> list[BenchmarkFault]:
+    """Return the faults of samples whose files are in ``root``, before or without a benchmark folder."""
+    place = root.resolve()
+    return [*_sample_faults([*enumerate(samples, start=1)], _Files(place), place, header)]
+
+
+def _sample_faults(
+    samples: Sequence[tuple[int, Sample]],
+    files: "_Files",
+    root: Path,
+    header: BenchmarkHeader | None,
+) -> Iterator[BenchmarkFault]:
+    """Yield the faults of samples with their line numbers: of each one, then of those that repeat or pair others."""
+    for line, sample in samples:
+        at = SampleUnderCheck(sample, root, header)
+        for code, field, message, hint in chain(
+            files.check(at), check_reference(at), check_answer(at), check_leaks(at)
+        ):
+            yield _in_samples(code, message, hint, line, sample=sample.id, field=field)
+    yield from _repeats(samples)
+    yield from _twin_faults(samples)
+
+
+STOPS_RUN = frozenset(
     "unknown_tool toolset_lacks_tool bad_arguments unresolved_ref ref_forward file_not_in_sample duplicate_slot "
     "bad_value not_a_choice value_is_distractor bad_plot no_keywords from_unresolved from_differs shows_answer".split()
 )
@@ -108,7 +126,7 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
     Raises:
         NoFileError: there are any; the message names the first ones.
     """
-    codes = _STOPS_RUN.difference(may_lack)
+    codes = STOPS_RUN.difference(may_lack)
     named = list[str]()
     n = 0
     for sample in benchmark.samples:

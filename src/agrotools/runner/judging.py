@@ -345,7 +345,8 @@ async def _ask_each(
                 # An internal error on one item must not cost the others.
                 at = traceback.extract_tb(error.__traceback__)[-1]
                 fault = f"internal error, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
-                reason = reason or InfrastructureError(fault, hint="please report it")
+                hint = "the same command asks again for what is missing"
+                reason = reason or InfrastructureError(fault, hint=hint)
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -121,9 +121,8 @@ def _run_probe(runner: str) -> Probe:
         )
     through = [f"{name} ({what})" for name, what in reached.items() if what]
     if through:
-        return Probe(
-            runner, False, f"it lets untrusted code {', '.join(through)}", "please report this"
-        )
+        hint = "run no code that a model wrote on this machine"
+        return Probe(runner, False, f"it lets untrusted code {', '.join(through)}", hint)
     return Probe(runner, True, f"blocked when tried: {', '.join(reached)}")
 
 

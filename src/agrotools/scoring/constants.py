@@ -155,7 +155,7 @@ class AnswerGroup:
         names = sorted({cluster for cluster, _, _ in self._answers})
         if len(names) < FEWEST_CLUSTERS:
             return dict.fromkeys(names)
-        values, is_right = _values_to_try([answer for _, answer, _ in self._answers])
+        values, is_right = values_to_try([answer for _, answer, _ in self._answers])
         guessed = np.array([points for _, _, points in self._answers])
         constants: dict[str, Constant | None] = {}
         most_right = -1.0
@@ -186,7 +186,7 @@ def _halves(clusters: Iterable[str]) -> dict[str, int]:
 
 def best_value(answers: Sequence[RightAnswer]) -> Constant:
     """Return the value that is right most often; of several, the middle one in order."""
-    values, is_right = _values_to_try(answers)
+    values, is_right = values_to_try(answers)
     return values[_middle_best(is_right)]
 
 
@@ -197,7 +197,7 @@ def _middle_best(is_right: BoolArray) -> int:
     return int(best[(len(best) - 1) // 2])
 
 
-def _values_to_try(answers: Sequence[RightAnswer]) -> tuple[Sequence[Constant], BoolArray]:
+def values_to_try(answers: Sequence[RightAnswer]) -> tuple[Sequence[Constant], BoolArray]:
     """Return values in order, and which answers each gets right: bool (values, answers)."""
     if any(answer.margin is None for answer in answers):
         labels = sorted({answer.value for answer in answers}, key=str)

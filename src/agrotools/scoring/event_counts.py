@@ -479,16 +479,13 @@ def _suspicions(part: ModeSummary) -> Iterator[str]:
 
 
 def _unread_calls_text(counts: Counts, samples: str) -> str:
-    """Return that a number of samples in words have calls that are not read, and what to do about it.
-
-    Only if no call at all was read, the parser of the server may be missing: calls that were read show that it has one.
-    """
+    """Return that a number of samples in words have calls that are not read, and what to do about it."""
     first = f" (first: {counts.first_unread})" if counts.first_unread else ""
     if not counts.tool_calls:
         return (
-            f"{samples} have a call in a form that is not read{first}, and no call was read. Try --protocol react, or "
-            "a server that parses this model's calls; with vLLM --enable-auto-tool-choice --tool-call-parser NAME and "
-            "the --reasoning-parser of the model."
+            f"{samples} have a call in a form that is not read{first}; no call was read. If the parser of the server "
+            "does not fit the model, try --protocol react, or with vLLM --enable-auto-tool-choice "
+            "--tool-call-parser NAME and the --reasoning-parser of the model."
         )
     return (
         f"{samples} have a call in a form that is not read{first}; other calls were read. "

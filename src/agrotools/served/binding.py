@@ -28,6 +28,10 @@ _FOLDER = "files"
 """Placeholder for the folder of the sample's files, in arguments as in a command."""
 
 
+BINDING_FAULT = "the binding does not fit"
+"""Beginning of errors of a call that come from the binding: the server did not refuse, or was never asked."""
+
+
 class BoundCall(FrozenModel):
     """One call of the server: its tool, its arguments with placeholders, and what later calls use of its result."""
 
@@ -167,10 +171,23 @@ def _refuse(file: Path, faults: Sequence[str]) -> None:
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error)
+    if not isinstance(error, ValidationError):
+        return str(error)
+    faults: list[str] = []
+    for each in error.errors():
+        place = each["loc"]
+        what = each["msg"]
+        if each["type"] == "extra_forbidden":
+            what = f"there is no such key ({suggestion(str(place[-1]), _keys_at(place))})"
+        faults.append(f"{'.'.join(map(str, place))}: {what}")
+    return "; ".join(faults)
+
+
+def _keys_at(place: Sequence[int | str]) -> list[str]:
+    """Return the keys that the table of a binding may have in which an unknown one stands."""
+    tables: dict[object, type[FrozenModel]] = {"calls": BoundCall, "refuses": Refusal}
+    table = tables.get(place[0], BoundTool) if len(place) > 1 else BoundTool
+    return [key for key in table.model_fields if not (table is BoundTool and key == "name")]
 
 
 def _faults_of_ours(bound: BoundTool, tool: Tool[..., Any]) -> list[str]:
@@ -337,7 +354,8 @@ def _holds(condition: str, values: Mapping[str, Any]) -> bool:
     try:
         return is_true(condition, values)
     except ExpressionError as error:
-        raise ToolError("tool_failed", f"refuses.when cannot be judged: {error}") from error
+        message = f"{BINDING_FAULT}: refuses.when cannot be judged: {error}"
+        raise ToolError("tool_failed", message) from error
 
 
 def _reason(bound: BoundTool, message: str, values: Mapping[str, Any]) -> str:
@@ -361,4 +379,5 @@ def _field(name: str, value: Any, values: Mapping[str, Any]) -> JsonValue:
     try:
         return value_of(value, values)
     except (NoValue, ExpressionError) as error:
-        raise ToolError("tool_failed", f"no value of {name}: {error}") from error
+        message = f"{BINDING_FAULT}: no value of {name}: {error}"
+        raise ToolError("tool_failed", message) from error

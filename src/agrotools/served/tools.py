@@ -35,6 +35,7 @@ from agrotools.core.texts import count_text
 from agrotools.sandbox.agents import Isolation, is_available
 from agrotools.served.address import ServerAddress, read_address
 from agrotools.served.binding import (
+    BINDING_FAULT,
     Binding,
     BoundCall,
     BoundTool,
@@ -189,6 +190,12 @@ async def served_toolset(
         UsageError: see :func:`read_address`, :func:`read_binding`; two bindings of one tool, or no server for one.
         InfrastructureError: a server does not start.
     """
+    for name, given_names in (("tool_servers", addresses), ("bindings", bindings)):
+        if isinstance(given_names, str):
+            raise UsageError(
+                f"{name} is the text {given_names!r}, and must be a list of texts",
+                hint=f"{name}=[{given_names!r}]",
+            )
     read = [read_binding(Path(file), find_tool) for file in bindings]
     given = [read_address(text) for text in addresses]
     of_binding: list[ServerAddress] = []
@@ -403,7 +410,14 @@ async def _call_in_turn(
             reply = await _call(server, call.tool, filled_arguments(call, values), session, folder)
             kept |= _kept_values(call, reply)
         except (NoValue, ExpressionError) as error:
-            raise ToolError("tool_failed", f"{call.tool}: {error}") from error
+            message = f"{BINDING_FAULT}: {call.tool}: {error}"
+            raise ToolError("tool_failed", message) from error
+        except ToolError as error:
+            if error.kind != "invalid_argument":
+                raise
+            # The arguments are those of the binding: a server that refuses them is never asked.
+            message = f"{BINDING_FAULT}: {error.message}"
+            raise ToolError(error.kind, message, hint=error.hint) from error
         values |= kept
         files += reply.files
     return reply._replace(files=tuple(files)), our_result(bound, {**asked, **kept, **reply.result})

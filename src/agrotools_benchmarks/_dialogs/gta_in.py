@@ -8,7 +8,7 @@ import hashlib
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
@@ -39,6 +39,7 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import replace_folder
 from agrotools.loading.checking import count_list
+from agrotools.loading.validate import STOPS_RUN
 from agrotools.loading.values import NOTHING, lettered, translated, value_at
 from agrotools.text.loose_json import parsed
 from agrotools_benchmarks._dialogs.loading import (
@@ -47,6 +48,7 @@ from agrotools_benchmarks._dialogs.loading import (
     plain_path,
     safe_name,
 )
+from agrotools_build.building import without_faulty
 from agrotools_build.export.folder import write_benchmark
 from agrotools_build.export.gta_entries import (
     DEFAULT_MAP,
@@ -71,11 +73,16 @@ _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", 
 def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
     """Convert ``place``, a folder with GTA-shaped JSON or a field map (TOML), into the benchmark folder ``out``.
 
-    The folder may contain its own map, ``agrotools-map.toml``. BenchmarkError: no entry is readable, the map has
-    unknown keys, or ``out`` contains something else, which stays.
+    The folder may contain its own map, ``agrotools-map.toml``. Entries with a fault for which no run would begin are
+    left out and counted. BenchmarkError: no entry is left, the map has unknown keys, or ``out`` contains something
+    else, which stays.
     """
     folder, fields = _map_of(place)
-    return import_entries(entries_in(folder, fields), folder, fields, out, progress)
+    # With unknown_tools = "keep", the map itself asks for entries that cannot be run.
+    codes = STOPS_RUN if fields.unknown_tools == "refuse" else STOPS_RUN - {"unknown_tool"}
+    return import_entries(
+        entries_in(folder, fields), folder, fields, out, progress, without_faults=codes
+    )
 
 
 class KnownOfEntries(NamedTuple):
@@ -95,8 +102,12 @@ def import_entries(
     out: Path,
     progress: Progress = no_progress,
     known: KnownOfEntries | None = None,
+    without_faults: Collection[str] = (),
 ) -> BenchmarkHeader:
-    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
+    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`.
+
+    ``without_faults``: codes of faults; entries that have one are left out and counted in the header's metadata.
+    """
     known = known or KnownOfEntries(left=unread_fields(entries, fields))
     source = Source(folder, fields, entries)
     samples: list[Sample] = []
@@ -118,17 +129,22 @@ def import_entries(
             except BenchmarkError as error:
                 unread.setdefault(error.message, []).append(_key_and_id(key, content, fields))
             progress("entries", number, len(entries))
-        reasons = "; ".join(f"{reason}: {entry_list(keys)}" for reason, keys in unread.items())
+        n_read, dropped = len(samples), Counter[str]()
+        samples = without_faulty(samples, partial, dropped, without_faults)
+        reasons = "; ".join(
+            [f"{reason}: {entry_list(keys)}" for reason, keys in unread.items()]
+            + [f"{count} {reason}" for reason, count in dropped.items()]
+        )
         if not samples:
             hint = f"give a field map, --source gta=MAP.toml; {DEFAULT_MAP} is one"
             raise BenchmarkError(
-                f"none of the {number_of_all} entries can be read. {reasons}", hint=hint
+                f"none of the {number_of_all} entries can be used. {reasons}", hint=hint
             )
         left = known.left
         others = Counter(
             each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE
         )
-        lost = number_of_all - len(samples)
+        lost = number_of_all - n_read
         notes = (
             [f"{lost} of {number_of_all} entries could not be read. {reasons}"] if unread else []
         )
@@ -145,6 +161,7 @@ def import_entries(
         notes += [f"no translation under [task_types]: {count_list(others)}"] if others else []
         metadata = {
             "unread": unread,
+            **({"dropped": {**dropped}} if dropped else {}),
             "unread_fields": left,
             "notes": notes,
             "note": " ".join(notes),

@@ -3,6 +3,7 @@
 import keyword
 import re
 import sys
+from collections import Counter
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 
 from agrotools.cli.output import command_line, count_text, stop_message, terminal_progress
 from agrotools.cli.reading import new_readings
+from agrotools.exit_codes import FAULTS
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -163,8 +165,6 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools_build.review.agreement import REVIEW_FILE
 
     faults = validate_folder(out)
-    for fault in faults:
-        typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
     clusters = len({sample.cluster for sample in benchmark.samples})
     title, samples = (
@@ -203,8 +203,12 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     typer.echo(f"Terms of use: {header.licence}")
     print_findings(out, check_quality(out, terminal_progress()), brief=True)
     if faults:
-        typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
-        raise typer.Exit(1)
+        counts = Counter(fault.code for fault in faults).most_common()
+        codes = ", ".join(f"{code} ({count})" for code, count in counts)
+        listing = command_line("benchmarks", "check", out)
+        typer.echo(f"{count_text(len(faults), 'error')} of the check: {codes}", err=True)
+        typer.echo(f"hint: list them with {listing}", err=True)
+        raise typer.Exit(FAULTS)
 
 
 _TEMPLATE = "my_field"

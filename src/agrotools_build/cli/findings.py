@@ -8,7 +8,8 @@ import typer
 
 from agrotools.cli.output import count_text
 from agrotools.formats.benchmark import QUALITY_FILE
-from agrotools_build.quality import CHECKS, CONSTANT, SEVERITIES, Finding
+from agrotools_build.cues import NOT_CHECKED
+from agrotools_build.quality import CHECKS, OF_GROUPS, SEVERITIES, Finding
 
 _EXAMPLES = 2
 """Findings of a check that are printed as examples."""
@@ -26,13 +27,16 @@ def print_findings(folder: Path, findings: Sequence[Finding], *, brief: bool = F
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        # A constant is about all questions of its kind, not about the sample that the finding stands at.
-        n_samples = "" if check == CONSTANT else f", {count_text(flagged[key], 'sample')}"
+        n_samples = "" if check in OF_GROUPS else f", {count_text(flagged[key], 'sample')}"
         typer.echo(f"  {severity}: {check}{n_samples}: {CHECKS.get(check, '')}")
-        if brief and check != CONSTANT:
+        if brief and check not in OF_GROUPS:
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][
             :_EXAMPLES
         ]:
-            of_sample = "" if check == CONSTANT else f"{finding.id}: "
+            of_sample = "" if check in OF_GROUPS else f"{finding.id}: "
             typer.echo(f"    {of_sample}{finding.message}")
+    if not brief:
+        typer.echo("Not checked, so that an answer may be told by:")
+        for way in NOT_CHECKED:
+            typer.echo(f"  {way}")

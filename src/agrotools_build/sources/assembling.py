@@ -76,8 +76,10 @@ def assembled(
             people_decide=people_decide,
         )
         if not samples:
+            why = "".join(f"; {count} {reason}" for reason, count in tally.dropped.items())
             raise BenchmarkError(
-                "nothing can be asked: no sample is left", hint="check the data and what is asked"
+                f"nothing can be asked: no sample is left{why}",
+                hint="check the data and what is asked",
             )
         samples = [_with_reach(sample, parts) for sample in samples]
         metadata_of_parts: dict[str, JsonValue] = {}

@@ -323,6 +323,21 @@ def test_what_cannot_be_read_gets_a_reason_and_a_hint(output: str, reason: str) 
     assert len(action.text) < 5000
 
 
+@pytest.mark.parametrize("inner", ["I add the two yields.", "yield: 99 t/ha\n"])
+def test_the_thinking_of_gemma_is_no_part_of_the_answer(inner: str) -> None:
+    action = parse_output(f"<|channel>thought\n{inner}<channel|>yield: 3.75 t/ha", answer_only=True)
+    assert isinstance(action, Answer)
+    assert (action.text, action.thought) == ("yield: 3.75 t/ha", inner.strip())
+
+
+def test_arguments_of_two_objects_are_told_to_the_model_and_counted_as_a_call_that_is_not_read():
+    call = RequestedCall(name="a", arguments='{"x": 1}{}')
+    action = parse_output("", [call], protocol="tool-calling")
+    assert isinstance(action, Unparseable)
+    assert action.reason.startswith(UNREAD_CALL)
+    assert "the text of the arguments goes on behind its JSON: '{}'" in action.reason
+
+
 @pytest.mark.parametrize("arguments", ['{"x": ', "[]", "3", "x=1", '"text"', '{"x": Infinity}'])
 def test_native_calls_with_broken_arguments_are_unparseable(arguments: str) -> None:
     action = parse_output(

@@ -50,7 +50,7 @@ def test_a_tool_that_measures_nothing_loses_points(
     assert found.won.value < 0
     assert found.invalid == 0
     (tool,) = found.tools
-    assert (tool.tool, tool.refused) == ("measure_crop_weed_area", 0)
+    assert (tool.tool, tool.refused, tool.unbound) == ("measure_crop_weed_area", 0, 0)
     (cover,) = tool.fields
     assert (cover.field, cover.n) == ("veg_pct", tool.calls - tool.left_out)
     assert (cover.n_judged, cover.n_within) == (1, 0)  # one question asks for the cover itself
@@ -66,6 +66,26 @@ def test_a_tool_that_measures_nothing_loses_points(
     again = checked(small_benchmark, tmp_path)
     assert again.won == found.won
     assert seconds == [record.seconds for record in iter_records(Path(again.runs[1]))]
+
+
+def test_calls_that_fail_in_the_binding_are_no_refusals_of_the_server(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    found = checked(small_benchmark, tmp_path, BINDING.replace("cover * 100", "cover / 0"))
+    (tool,) = found.tools
+    assert (tool.refused, tool.unbound) == (0, tool.calls)
+
+
+def test_where_our_tools_have_all_points_nothing_is_left_to_win(
+    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    found = checked(small_benchmark, tmp_path)
+    assert found.means is not None
+    assert ("all" in found.nothing_to_win) == (found.means[0] == 1)
+    said = "Nothing is left to win" in markdown(check_tables(found))
+    assert said == bool(found.nothing_to_win)
 
 
 def test_arguments_that_a_binding_passes_over_are_named(

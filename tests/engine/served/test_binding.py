@@ -1,6 +1,7 @@
 """Bindings: every fault is found before a call, and what the calls of a server become."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from agrotools.served.binding import (
 )
 from agrotools.served.proposal import check_schemas, proposed_binding
 from agrotools.served.session import Listing, ServedTool
+from agrotools.served.tools import open_toolset
 from support.bound_tools import find_tool, measure_leaf
 
 SEGMENT = ServedTool(
@@ -74,6 +76,29 @@ def test_a_result_of_ours_is_made_of_several_calls_with_units(tmp_path: Path):
     values = {"codes": ["small"], "traits": {"area": {"value": 1250.0, "unit": "mm2"}}}
     result = our_result(tool, values)
     assert result == {"total_cm2": 12.5, "leaves": [{"area_cm2": 12.5}]}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("[measure_leaf.result]", "[measure_leaf.results]", "results: there is no such key (did you mean result?)"),
+        ("keep =", "kept =", "calls.0.kept: there is no such key (did you mean keep?)"),
+        ("message =", "mesage =", "refuses.mesage: there is no such key (did you mean message?)"),
+    ],
+)  # fmt: skip
+def test_an_unknown_key_is_named_with_the_one_that_is_meant(
+    tmp_path: Path, right: str, wrong: str, said: str
+):
+    with pytest.raises(UsageError) as refused:
+        bound(GOOD.replace(right, wrong, 1), tmp_path)
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize("texts", [("python:tools", []), ([], "binding.toml")])
+def test_a_text_in_the_place_of_a_list_is_refused(texts: tuple[Any, Any]):
+    with pytest.raises(UsageError, match="must be a list of texts") as refused:
+        open_toolset(*texts, find_tool)
+    assert "=['" in (refused.value.hint or "")
 
 
 def test_a_call_that_the_binding_is_not_made_for_is_refused(tmp_path: Path):
