@@ -15,6 +15,7 @@ from agrotools.calling import get_tool
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
 from agrotools.core.record import resolved_value
+from agrotools.knowledge.kb_names import shipped_names
 from agrotools.text.expressions import evaluate_from
 from agrotools_build.quality import order_faults
 from agrotools_build.scenes.farmland import make_farmland_pair
@@ -23,6 +24,7 @@ from agrotools_build.scenes.rows import UNSURVEYED
 from agrotools_build.scenes.scene import save_picture
 from agrotools_build.sources.drawn import every_file
 from agrotools_build.sources.drawn.drawing import SCENE_KINDS
+from agrotools_build.sources.drawn.land import ORCHARD_PESTS
 from agrotools_build.templates.template import exact_result
 from agrotools_build.templates.thing import QuestionInstance
 from agrotools_build.templates.wording import sentences
@@ -314,3 +316,8 @@ def test_every_decided_class_exists():
         assert decision in ("embedded", "frontier", "dropped")
         assert (decision == "embedded") == (reason == "")
     assert len({tuple(row[:5]) for row in rows}) == len(rows)
+
+
+def test_pests_of_orchards_name_their_entries_in_the_knowledge_base():
+    for crop, pest, entry in ORCHARD_PESTS:
+        assert [each.id for each in shipped_names().all_of_name(pest)] == [entry], crop

@@ -172,13 +172,14 @@ def test_geojson_is_refused_by_name(tmp_path: Path):
     assert ".csv" in str(refused.value.hint)
 
 
-def test_a_photo_of_inaturalist_is_found_by_its_number(tmp_path: Path):
+@pytest.mark.parametrize("time", ["", "?1444335406"])
+def test_a_photo_of_inaturalist_is_found_by_its_number(tmp_path: Path, time: str):
     folder = tmp_path / "photos"
     folder.mkdir()
     lines = ["id,image_url,weed"]
     for number in range(3):
         _picture(number).save(folder / f"35{number}.jpg")
-        lines.append(f"{number},https://a.org/photos/35{number}/medium.jpg,Lantana")
+        lines.append(f"{number},https://a.org/photos/35{number}/medium.jpg{time},Lantana")
     (tmp_path / "t.csv").write_text("\n".join(lines))
     seen = match_rows(folder, tmp_path / "t.csv")
     assert [each.image.stem for each in seen.matched] == ["350", "351", "352"]

@@ -180,6 +180,18 @@ def test_columns_that_name_the_same_things_raise_no_question(photos):
     assert [each.option for each in readings.questions] == ["--set=species_guess.second"]
 
 
+def test_of_columns_that_name_the_same_things_in_other_words_one_is_asked(photos):
+    """The column is asked of whose names the knowledge base has most; the note on the others says so."""
+    common = ["beetle a", "Green peach aphid"] * 5
+    scientific = ["Leptinotarsa decemlineata", "Myzus persicae"] * 5
+    plan, readings = _read(photos, ["species_guess", "scientific_name"], [common, scientific])
+    assert [*_asked(plan)] == ["scientific_name"]
+    assert readings.questions == []
+    mixed = ["Leptinotarsa decemlineata", *["Myzus persicae"] * 9]
+    _, readings = _read(photos, ["first", "scientific_name"], [mixed, scientific])
+    assert any("scientific_name" in each.text for each in readings.questions)
+
+
 def test_columns_with_the_same_values_raise_no_question(photos):
     _, readings = _read(photos, ["Spots", "Flecken gesamt"], [FIRST, FIRST])
     assert readings.questions == []

@@ -584,6 +584,24 @@ def test_an_encoding_in_doubt_is_asked_for_with_the_words_that_it_gives(photos, 
     assert (seen.images_column, readings.questions) == ("Zdjêcie", [])
 
 
+def test_letters_that_code_pages_read_differently_are_said(photos, tmp_path: Path):
+    table = tmp_path / "t.csv"
+    rows = [f"{name};{at}" for at, name in enumerate(NAMES)]
+    table.write_text("\n".join(["Zdjęcie;Jabłka", *rows]), encoding="cp1250")
+    seen = match_rows(photos, table, None, readings := Readings())
+    assert (seen.images_column, readings.questions) == ("Zdjêcie", [])
+    (line,) = [each for each in readings.taken if "encoding" in each]
+    assert "latin-1: Zdjêcie" in line
+    assert "--set=encoding=cp1250 reads Zdjęcie" in line
+    seen = match_rows(photos, table, None, readings := Readings(), {"encoding": "cp1250"})
+    assert seen.images_column == "Zdjęcie"
+    assert not any("encoding" in each for each in readings.taken)
+
+    table.write_text("\n".join(["Photo;Äpfel", *rows]), encoding="latin-1")
+    match_rows(photos, table, None, readings := Readings())
+    assert not any("encoding" in each for each in readings.taken)
+
+
 def test_an_encoding_that_all_code_pages_read_alike_is_not_asked_for(photos, tmp_path: Path):
     table = tmp_path / "t.csv"
     rows = [f"{name};{at}" for at, name in enumerate(NAMES)]

@@ -14,8 +14,14 @@ from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.text.decimal_marks import NumberText
 from agrotools.text.tables import CellFault, Row, SheetTable
 
-_OF_INATURALIST = re.compile(r"/photos/(\d+)/(?:square|thumb|small|medium|large|original)\.\w+$")
-"""End of the address of a photo in an export of iNaturalist: its number, and the name of a size."""
+_OF_INATURALIST = re.compile(
+    r"/photos/(\d+)/(?:square|thumb|small|medium|large|original)\.\w+(?:\?\d+)?$"
+)
+"""End of the address of a photo in an export of iNaturalist: its number, the name of a size, and in some a time.
+
+An export with ``photos/39710/medium.jpg?1444335406`` in its column image_url is quoted in
+github.com/AtlasOfLivingAustralia/data-management/issues/531.
+"""
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
 IMAGE_NAME = re.compile(

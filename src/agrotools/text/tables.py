@@ -41,7 +41,11 @@ UNTOLD = "latin-1"
 """Encoding of a file whose bytes are in none of the others: any bytes are text in it."""
 ENCODINGS = ("utf-8", "gb18030", UNTOLD, "utf-16")
 _CODE_PAGES = ("cp1252", "cp1250", "cp1254")
-"""Code pages of Windows for Latin letters (Western, Central European, Turkish), in which Excel saves CSV files."""
+"""Code pages of Windows for Latin letters (Western, Central European, Turkish), in which Excel saves CSV files.
+
+Users report such files: Western with the byte 9A in it (checkmyworking.com, 2025, on the CSV export of Excel), Central
+European (github.com/PyYoshi/cChardet/issues/101), Turkish (github.com/JoshClose/CsvHelper/issues/213).
+"""
 _CONTROLS = re.compile("[\x80-\x9f]")
 """Control characters of Latin-1, which no table has: these bytes are letters in the code pages of Windows."""
 _SIGN_AT_LETTER = re.compile(r"(?<=[^\W\d_])[\u00a1-\u00bf]|[\u00a1-\u00bf](?=[^\W\d_])")
@@ -921,29 +925,56 @@ def encodings_in_doubt(path: Path) -> dict[str, list[str]]:
 
     Empty if the encoding is not in doubt: Latin-1 is, where it gives control characters.
     """
-    if path.suffix.lower() in WORKBOOKS or not path.is_file() or _is_binary(path):
-        return {}
-    if found_encoding(path) != UNTOLD:
-        return {}
-    with path.open("rb") as file:
-        content = file.read(_DETECTED_BYTES)
+    content = _untold_content(path)
     if not _CONTROLS.search(content.decode(UNTOLD)):
         return {}
+    texts = _texts_of(content, _CODE_PAGES) or _texts_of(content, (UNTOLD,))
+    likeliest = sorted(texts, key=lambda encoding: len(_SIGN_AT_LETTER.findall(texts[encoding])))
+    words = _words_that_differ(content, texts)
+    return {encoding: words[encoding] for encoding in likeliest}
+
+
+def encodings_beside_latin(path: Path) -> dict[str, list[str]]:
+    """Return Latin-1 and the code pages that read other letters in a CSV file, each with some words as it reads them.
+
+    Empty if all of them read the same, and if the file is in another encoding, or in doubt.
+    """
+    content = _untold_content(path)
+    if _CONTROLS.search(content.decode(UNTOLD)):
+        return {}
+    texts = _texts_of(content, (UNTOLD, *_CODE_PAGES))
+    return _words_that_differ(content, texts) if len(texts) > 1 else {}
+
+
+def _untold_content(path: Path) -> bytes:
+    """Return the start of a CSV file whose bytes do not tell its encoding; empty for other files."""
+    if path.suffix.lower() in WORKBOOKS or not path.is_file() or _is_binary(path):
+        return b""
+    if found_encoding(path) != UNTOLD:
+        return b""
+    with path.open("rb") as file:
+        return file.read(_DETECTED_BYTES)
+
+
+def _texts_of(content: bytes, encodings: Sequence[str]) -> dict[str, str]:
+    """Return the different texts that bytes are in encodings, by the first encoding of each."""
     texts: dict[str, str] = {}
-    for encoding in _CODE_PAGES:
+    for encoding in encodings:
         with suppress(UnicodeDecodeError):
             text = content.decode(encoding)
             if text not in texts.values():
                 texts[encoding] = text
-    if not texts:
-        texts[UNTOLD] = content.decode(UNTOLD)
+    return texts
+
+
+def _words_that_differ(content: bytes, texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return some words by encoding, as each reads them, of those that encodings read differently."""
     # Words stand at the same places in all encodings of one byte a letter.
     written = re.finditer(rb"[^\s,;|\"]*[\x80-\xff][^\s,;|\"]*", content)
     places = [word.span() for word in written]
-    likeliest = sorted(texts, key=lambda encoding: len(_SIGN_AT_LETTER.findall(texts[encoding])))
     shown: dict[str, list[str]] = {}
-    for encoding in likeliest:
-        words = [texts[encoding][start:end] for start, end in places if _is_told(texts, start, end)]
+    for encoding, text in texts.items():
+        words = [text[start:end] for start, end in places if _is_told(texts, start, end)]
         shown[encoding] = [*dict.fromkeys(words)][:_WORDS_SHOWN]
     return shown
 

@@ -246,6 +246,22 @@ def asked_alike(column: Column, columns: Sequence[Column], seen: DetectedTable) 
     return found
 
 
+def are_same_in_other_words(first: Column, second: Column, seen: DetectedTable) -> bool:
+    """Return True if two columns name the same things, each in its own words: Latin and English names.
+
+    Two observers use the same words, and so few photos that no name repeats tell nothing.
+    """
+    both = [
+        [text.strip().casefold() for _, _, text in seen.cells_of(each.column)]
+        for each in (first, second)
+    ]
+    filled = [pair for pair in zip(*both, strict=True) if not any(map(cells.is_empty, pair))]
+    pairs = {*filled}
+    is_one_to_one = len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+    repeats = 1 < len(pairs) <= len(filled) / 2
+    return is_one_to_one and repeats and any(a != b for a, b in pairs)
+
+
 def _words_asked(column: Column) -> tuple[str | None, ...]:
     """Return what tells the questions of a column from those of another."""
     return (column.ask, column.target, column.objects, column.quantity, column.yes_means)

@@ -35,6 +35,7 @@ from agrotools_build.own_photos.observers import (
     agreement,
     alike_columns,
     are_observers,
+    are_same_in_other_words,
     asked_alike,
     partners_of,
 )
@@ -469,14 +470,47 @@ def _proposed_columns(
     }
     if all(each.column.column in rare for each in readings if each.column.is_asked):
         return [each.column for each in readings]
-    for name, why in rare.items():
+    left = {**rare, **_in_other_words([each.column for each in readings], seen)}
+    for name, why in left.items():
         notes[name] += f"; {why}"
     return [
         each.column.model_copy(update={"ask": NOTHING})
-        if each.column.column in rare
+        if each.column.column in left
         else each.column
         for each in readings
     ]
+
+
+def _in_other_words(columns: Sequence[Column], seen: DetectedTable) -> dict[str, str]:
+    """Return the columns that name the things of another column in other words, each with the reason to leave it.
+
+    Exports of iNaturalist have species_guess, scientific_name and common_name. Of such columns, that is asked of whose
+    names most can be a result of a tool.
+    """
+    groups: list[list[Column]] = []
+    for column in columns:
+        if (
+            column.second is not None
+            or not column.is_asked
+            or measures()[column.ask].kind != "name"
+        ):
+            continue
+        group = next((each for each in groups if _is_of_group(column, each[0], seen)), None)
+        if group is None:
+            groups.append([column])
+        else:
+            group.append(column)
+    left: dict[str, str] = {}
+    for group in groups:
+        unknown = [sum(names_without_result(seen, each).values()) for each in group]
+        asked = group[unknown.index(min(unknown))].column
+        why = f"the things of {asked!r} in other words"
+        left |= {each.column: why for each in group if each.column != asked}
+    return left
+
+
+def _is_of_group(column: Column, first: Column, seen: DetectedTable) -> bool:
+    return column.ask == first.ask and are_same_in_other_words(first, column, seen)
 
 
 def _second_observers(seen: DetectedTable) -> dict[str, str]:

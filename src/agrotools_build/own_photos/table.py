@@ -35,6 +35,7 @@ from agrotools.text.tables import (
     Row,
     SheetTable,
     columns_alike,
+    encodings_beside_latin,
     encodings_in_doubt,
     formulas_without_value,
     open_table,
@@ -618,6 +619,8 @@ def _choose_encoding(path: Path, given: str | None, readings: Readings) -> str |
     """Return the encoding of a CSV file, which is asked for where its bytes do not tell it; None: it is found."""
     possible = {} if given else encodings_in_doubt(path)
     if not possible:
+        if not given:
+            _say_latin(path, readings)
         return given
     is_told = len(possible) == 1 and UNTOLD not in possible
     question = ReadingQuestion(
@@ -630,6 +633,16 @@ def _choose_encoding(path: Path, given: str | None, readings: Readings) -> str |
     encoding = readings.choose(question)
     readings.take(f"{path.name} in the encoding {encoding}")
     return encoding
+
+
+def _say_latin(path: Path, readings: Readings) -> None:
+    """Say that a CSV file is read in Latin-1, if code pages would read other letters."""
+    first = {encoding: words[0] for encoding, words in encodings_beside_latin(path).items()}
+    if not first:
+        return
+    latin = first.pop(UNTOLD)
+    others = [f"{ENCODING}={encoding} reads {word}" for encoding, word in first.items()]
+    readings.take(f"{path.name} in the encoding {UNTOLD}: {latin} ({'; '.join(others)})")
 
 
 _ROWS_TO_FIRST_PHOTO = 1_000

@@ -19,6 +19,7 @@ from agrotools_tools.crop_weed.heads import (
     separate_crop,
 )
 from agrotools_tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
+from agrotools_tools.vision.strangeness import FLAG
 from agrotools_tools.vision.vegetation import Vegetation, segment
 
 Floats = NDArray[np.float32]
@@ -332,12 +333,19 @@ def _by_head(
             notes.append(error.message)
             flags.append("head_refused")
             continue
-        like = is_false_colour(photo) == info.false_colour
-        if not like and not insist:
+        unlike: list[str] = []
+        if is_false_colour(photo) != info.false_colour:
+            unlike.append(
+                "natural colours, not false ones"
+                if info.false_colour
+                else "false colours, not natural ones"
+            )
+        if unlike and not insist:
             continue
         crop, familiar = separate_crop(photo, _plants_for_heads(photo, plants), head, info)
-        familiar = like and familiar
-        if not familiar and not insist:
+        if not familiar:
+            unlike.append("plants of another shape, size, spacing or texture")
+        if unlike and not insist:
             continue
         crop_iou, weed_iou = (
             info.metrics.get(f"cross_validated_{key}_iou") for key in ("crop", "weed")
@@ -350,8 +358,11 @@ def _by_head(
         notes.append(
             f"crop and weeds parted by head {info.name} ({len(info.training)} training pictures{figures})"
         )
-        if not familiar:
-            flags.append("out_of_distribution")
+        if unlike:
+            flags.append(FLAG)
+            notes.append(
+                f"unlike the pictures that head {info.name} was trained on: {', '.join(unlike)}"
+            )
         return crop & plants.mask
     return None
 

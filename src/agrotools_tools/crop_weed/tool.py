@@ -68,7 +68,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
 
 @tool(
     category="segmentation",
-    version="8",
+    version="9",
     resolves=_resolve,
     data_files=(head_files,),
     backends=("offline", UNTRAINED),

@@ -31,6 +31,10 @@ _ABOUT_FINDING = ("size_guessed", "weak_detector")
 _SPARSE_DEPTH = 0.4
 """Share of the pixels of fruit colour with a depth, below which fruits are missed."""
 _MOST_BOXES = 2000
+_UNLIKE_FRUIT = (
+    "unlike the pictures of fruit that the search by colour is made for: other things of this colour may be measured"
+    " as fruit"
+)
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -55,7 +59,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="measurement",
-    version="2",
+    version="3",
     resolves=_resolve,
     data_files=NET_FILES,
     expert=(
@@ -266,14 +270,18 @@ def _searched(
     from agrotools_tools.vision.strangeness import FLAG, strangeness
 
     found = search_fruits(view, colour, picture.pixels, fruit, region)
+    notes = [*found.notes]
     flags = [flag for flag in found.flags if flag in _ABOUT_FINDING]
     if found.with_net:
+        # Of a strange picture, the note of the net says so.
         is_pale = found.by_colour < _MOST_BY_COLOUR
         is_strange = FLAG in found.flags
     else:
         is_pale = colour.contrast < _PALE_CONTRAST
         # Depth shows round things by itself, if they were found by colour.
         is_strange = has_depth is None and strangeness(picture.pixels, "fruit").is_strange
+        if is_strange:
+            notes.append(_UNLIKE_FRUIT)
     if is_pale:
         flags.append("pale_fruit_possible")
     if is_strange:
@@ -281,7 +289,7 @@ def _searched(
     if has_depth is not None and has_depth.size and has_depth.mean() < _SPARSE_DEPTH:
         flags.append("depth_sparse")
     numbered = list(enumerate(found.fruits, start=1))
-    return _SizedFruits(numbered, notes=found.notes, flags=tuple(flags))
+    return _SizedFruits(numbered, notes=tuple(notes), flags=tuple(flags))
 
 
 def _no_fruits(

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 from agrotools.knowledge.words import edit_distance
 
 _LEAST_WORD = 5
-"""Letters of a word from which another letter is likelier a slip than another name: ``Senf``, ``Sand``."""
+"""Letters of a word from which another letter is likelier a slip than another name: ``Senf``, ``Sand``.
+
+A table of trials has ``Ascherberg`` in four rows for ``Ascheberg``: github.com/PecanProject/bety/issues/254.
+"""
 _MOST_OF_SLIP = 0.5
 """Largest share that the plots of a slip have of the median of all levels: most treatments have as many plots."""
 

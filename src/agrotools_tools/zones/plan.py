@@ -345,7 +345,7 @@ def _values_of(
     column: str, cells: Sequence[str], settings: Settings, readings: Readings
 ) -> tuple[Sequence[str | float | None], str | None]:
     """Return the cells of a column and their unit. More than half must be numbers of one unit; other cells stay text,
-    as all cells of other columns do."""
+    as all cells of other columns do, and those of a treatment such as ``60 kg, control``."""
     # A treatment may be called "none": placeholders are empty cells among numbers only.
     texts = [None if is_fault(cell) else cell.strip() or None for cell in cells]
     filled = [cell for cell in cells if not is_empty(cell)]
@@ -354,6 +354,8 @@ def _values_of(
     units = Counter(numbers[cell].unit for cell in filled if cell in numbers)
     unit, count = units.most_common(1)[0] if units else (None, 0)
     if count <= _LEAST_NUMBERS * len(filled):
+        return texts, None
+    if unit is not None and _are_amounts_and_names(filled, numbers):
         return texts, None
     decimal, is_sure, example = detect_decimal(cell for cell in filled if cell in numbers)
     if not is_sure:
@@ -364,8 +366,18 @@ def _values_of(
             values.append(None)
             continue
         found = _quantity_of(cell, decimal)
-        values.append(text if found is None or found.unit != unit else found.value)
+        # The unit of a plain number may stand in the header: 5030 and 5030 kg/ha of "Yield (kg/ha)" are one.
+        is_of_header = found is not None and bool(found.unit) and _has_word(column, found.unit)
+        is_of_column = found is not None and (found.unit == unit or (unit is None and is_of_header))
+        values.append(found.value if found is not None and is_of_column else text)
     return values, unit
+
+
+def _are_amounts_and_names(filled: Sequence[str], numbers: Mapping[str, Quantity]) -> bool:
+    """Return True for amounts each of which several plots have, and names: no measured value repeats in all plots."""
+    has_name = any(cell not in numbers for cell in filled)
+    plots = Counter(cell for cell in filled if cell in numbers)
+    return has_name and min(plots.values()) > 1
 
 
 def _quantity_of(cell: str, decimal: Decimal) -> Quantity | None:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from agrotools.calling import get_tool
+from agrotools.calling.workspace import artifacts_in
 from agrotools.core import BenchmarkError
 from agrotools.core.files import fold_of, sha256_of_file
 from agrotools_tools.crop_weed import training
@@ -17,6 +19,7 @@ from agrotools_tools.crop_weed.heads import applicable_heads, list_heads, load_h
 from agrotools_tools.crop_weed.result import heads_folder
 from agrotools_tools.crop_weed.training import plants_of, train_crop_weed_heads
 from agrotools_tools.vision import nets
+from support.picture_files import field, planted_rows
 from support.tool_errors import tool_error
 
 
@@ -129,6 +132,25 @@ def test_a_head_parts_crop_from_weeds_it_has_never_seen_and_knows_what_is_unfami
     draw = np.random.default_rng(0)
     pixels = draw.integers(0, 256, (288, 384, 3), np.uint8)
     assert not separate_crop(pixels, pixels[..., 1] > 100, load_head(heads[2]), heads[2])[1]
+
+
+def test_a_head_says_how_a_picture_differs_from_those_it_learnt_from(
+    trained, tmp_path: Path
+) -> None:
+    image = tmp_path / "field.png"
+    Image.fromarray(field(planted_rows()[0])).save(image)
+    with artifacts_in(tmp_path / "made"):
+        result = get_tool("measure_crop_weed_area")(image, separation="model")
+    assert "out_of_distribution" in result.flags
+    reasons = [note for note in result.notes if note.startswith("unlike the pictures that head")]
+    assert ["natural colours, not false ones" in reason for reason in reasons] == [True]
+
+    pixels, _ = plant_picture(200)
+    Image.fromarray(pixels).save(image)
+    with artifacts_in(tmp_path / "made"):
+        result = get_tool("measure_crop_weed_area")(image, separation="model")
+    assert "out_of_distribution" not in result.flags
+    assert "unlike" not in " ".join(result.notes)
 
 
 def npz(**arrays: np.ndarray) -> bytes:

@@ -104,9 +104,9 @@ def test_red_things_that_are_no_fruit_are_doubted() -> None:
         discs((300, 300), [(150, 150)], 40)[..., None], (200, 30, 30), (60, 130, 50)
     ).astype(np.uint8)
     for pixels, is_strange in ((button, True), (make_orchard(3, 0).images["rgb"], False)):
-        assert (
-            "out_of_distribution" in measured(pixels, distance_mm=1000, fx_px=700).flags
-        ) == is_strange
+        result = measured(pixels, distance_mm=1000, fx_px=700)
+        assert ("out_of_distribution" in result.flags) == is_strange
+        assert any("unlike the pictures of fruit" in note for note in result.notes) == is_strange
 
 
 def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net() -> None:

@@ -15,7 +15,6 @@ from pydantic import JsonValue
 
 from agrotools.calling.result import round_significant
 from agrotools.core import Arguments, SampleFile
-from agrotools.knowledge.kb_names import shipped_names
 from agrotools.vision.reading import bounds
 from agrotools_build.area_truth import Region, cut_out
 from agrotools_build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
@@ -55,8 +54,13 @@ from agrotools_build.templates.thing import Subject
 
 MODES_OF_BLOCKS, _BLOCKS, _WITH_BOX = ("pictures", "heights", "heights"), 4, 0.5
 """Blocks of a subject: pictures only, or with height models, some of which have a box in the picture."""
-ORCHARD_PESTS = [(crop, pest) for crop, pests in TABLES["orchard_pests"].items() for pest in pests]
-"""Crops and pests that a question about an orchard names."""
+ORCHARD_PESTS = [
+    (crop, pest, entry)
+    for crop, pests in TABLES["orchard_pests"].items()
+    for pest, entry in pests.items()
+]
+"""Crops and pests that a question about an orchard names, with the entry of the pest in the knowledge base: to read all
+entries takes longer than to draw a scene."""
 _DIGITS = 6
 _BLOCK_NOTE = (
     "Trees from straight above. "
@@ -104,8 +108,9 @@ def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subject of a scene, ``block``: the trees of each block, or those inside its box."""
     blocks, kind = cast("list[dict[str, Any]]", drawn.record["blocks"]), str(drawn.record["kind"])
     note = "Heights above ground of the place in the picture of the same number, one band, metres."
-    crop, pest = ORCHARD_PESTS[drawn.seed % len(ORCHARD_PESTS)] if kind == "orchard" else ("", "")
-    entry = next((entry.id for entry in shipped_names().all_of_name(pest)), "") if pest else ""
+    crop, pest, entry = "", "", ""
+    if kind == "orchard":
+        crop, pest, entry = ORCHARD_PESTS[drawn.seed % len(ORCHARD_PESTS)]
     words = {"kind": kind, "crop": crop, "pest": pest, "entry": entry}
     files: list[dict[str, SampleFile]] = []
     for one in blocks:
