@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools_tools.recognition.net import net_input
-from agrotools_tools.vision.nets import DescribedNet, Graph, nets_folder, read_whole_net
+from agrotools_tools.vision import nets
+from agrotools_tools.vision.nets import DescribedNet, Graph, read_whole_net
 
 ENCODER = "backbone"
 _AGAIN = "install agrotools again"
@@ -45,7 +46,7 @@ class Encoder:
 
 def shipped_encoder() -> Encoder:
     """Load the encoder of the package; it is cached until its description changes."""
-    path = nets_folder() / f"{ENCODER}.json"
+    path = nets.nets_folder() / f"{ENCODER}.json"
     return _load(path, path.stat().st_mtime_ns if path.is_file() else 0)
 
 
