@@ -120,7 +120,7 @@ def read_others(folder: Path) -> list[LabelledImage]:
         why = (
             f"{len(others):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from"
         )
-        raise UsageError(why, hint="take a part of them, the same number of each kind")
+        raise UsageError(why, hint="give fewer of them: 20 that look alike are enough")
     return others
 
 
