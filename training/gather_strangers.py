@@ -20,7 +20,7 @@ from fit_strangeness import DRAWINGS, drawn_pixels, table_of
 from numpy.typing import NDArray
 from PIL import Image
 
-from agrotools_tools.recognition.net import SHIPPED, shipped_net
+from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
 
 TARGET = Path(__file__).parent.parent / "src/agrotools_tools/data"
@@ -141,8 +141,8 @@ def main() -> None:
         for name, (words, source) in PHOTOGRAPHS.items()
     ]
     kinds += [StrangerKind(name=name, pictures=0) for name in DRAWINGS]
-    nets = [shipped_net(name) for name in SHIPPED]
-    info = write_strangers(arguments.out, kinds, pictures, nets, "training/gather_strangers.py")
+    recipe = "training/gather_strangers.py"
+    info = write_strangers(arguments.out, kinds, pictures, shipped_features(), recipe)
     total = sum(kind.pictures for kind in info.kinds)
     size = (arguments.out / "strangers.npz").stat().st_size
     print(f"{total} pictures of {len(info.kinds)} kinds, {size / 1e3:.0f} kB")

@@ -84,7 +84,7 @@ def leaves_and_weeds(pools: Path, folder: Path) -> dict[str, list[LabelledImage]
         if pool != "pests":  # of which no net learnt
             rows = [row for row in rows if row["split"] != "train"]
         with zipfile.ZipFile(pools / pool / "images.zip") as archive:
-            for row in _few_of_each(rows):
+            for row in few_of_each(rows):
                 name = {"leaf_disease": row.get("crop", ""), "pests": "jute pests"}.get(pool, pool)
                 path = folder / pool / row["image"]
                 path.parent.mkdir(exist_ok=True)
@@ -93,7 +93,7 @@ def leaves_and_weeds(pools: Path, folder: Path) -> dict[str, list[LabelledImage]
     return found
 
 
-def _few_of_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def few_of_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     draw, count = np.random.default_rng(11), defaultdict(int)
     chosen: list[dict[str, Any]] = []
     for place in draw.permutation(len(rows)):

@@ -25,8 +25,9 @@ from scipy.stats import binomtest
 from agrotools.loading.benchmarks import data_folder
 from agrotools_tools.recognition import NAMED_FROM
 from agrotools_tools.recognition.candidates import PESTS
-from agrotools_tools.recognition.net import SHIPPED, picture_features, probabilities, shipped_net
+from agrotools_tools.recognition.net import probabilities
 from agrotools_tools.recognition.pack_checks import folds_of, names_out_of_fold
+from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData
 from agrotools_tools.recognition.packs import Pack, load_pack
 from agrotools_tools.recognition.pest_photos import FACTS, LIST
@@ -52,7 +53,7 @@ class Features:
                 self.rows = dict(zip(stored["names"].tolist(), stored["rows"], strict=True))
 
     def of(self, contents: Iterable[bytes]) -> NDArray[np.float32]:
-        nets = [shipped_net(name) for name in SHIPPED]
+        maker = shipped_features()
         names: list[str] = []
         for content in contents:
             names.append(name := hashlib.sha256(content).hexdigest())
@@ -60,7 +61,7 @@ class Features:
                 pixels = np.asarray(
                     ImageOps.exif_transpose(Image.open(BytesIO(content))).convert("RGB")
                 )
-                self.rows[name] = np.concatenate(picture_features(pixels, nets))
+                self.rows[name] = np.concatenate(maker.blocks_of(pixels))
         np.savez(self.path, names=np.array([*self.rows]), rows=np.stack([*self.rows.values()]))
         return np.stack([self.rows[name] for name in names])
 
@@ -90,7 +91,8 @@ def cross_validated(pools: Path, strength: float, features: Features) -> None:
     names = tuple(sorted({row["label"] for row in rows}))
     classes = np.array([names.index(row["label"]) for row in rows])
     seen = features.of((folder / row["image"]).read_bytes() for row in rows)
-    widths = (*(shipped_net(name).info.outputs["embedding"] for name in SHIPPED),)
+    maker = shipped_features()
+    widths = (maker.encoder.info.width, *(net.info.outputs["embedding"] for net in maker.nets))
     by = {
         "photographs": [row["group"] for row in rows],
         "look-alikes": [look_alikes[row["source"]] for row in rows],

@@ -37,6 +37,14 @@ def write_folders(
     return root
 
 
+def write_kind(folder: Path, colour: tuple[int, int, int], seeds: Sequence[int]) -> Path:
+    """A folder of pictures of one colour."""
+    folder.mkdir(parents=True)
+    for seed in seeds:
+        Image.fromarray(plant_picture(colour, seed)).save(folder / f"{seed}.png")
+    return folder
+
+
 def write_table(
     path: Path, rows: Sequence[Sequence[str]], header: Sequence[str] = ("image", "label")
 ) -> Path:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agrotools_tools.recognition import shipped_files
-from agrotools_tools.recognition.net import SHIPPED, shipped_net
+from agrotools_tools.recognition.encoder import ENCODER, EncoderInfo
+from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
+from agrotools_tools.vision import nets
 from support.labelled_pictures import plant_picture
 
 Colour = tuple[int, int, int]
@@ -117,6 +118,31 @@ def write_tiny_net(
     return folder / f"{name}.json"
 
 
+def write_tiny_encoder(folder: Path) -> Path:
+    """An encoder of pictures, which gives their mean colour, and its description; the path of the description."""
+    graph = (
+        _part(1, _node("GlobalAveragePool", ["image"], "pooled"))
+        + _part(1, _node("Flatten", ["pooled"], "embedding"))
+        + _part(2, "tiny")
+        + _part(11, _value("image", ["n", 3, 32, 32]))
+        + _part(12, _value("embedding", ["n", 3]))
+    )
+    content = _whole(1, 8) + _part(7, graph) + _part(8, _whole(2, 17))
+    (folder / f"{ENCODER}.onnx").write_bytes(content)
+    info = EncoderInfo(
+        name=ENCODER,
+        weights=f"{ENCODER}.onnx",
+        sha256=hashlib.sha256(content).hexdigest(),
+        recipe="a test",
+        side=32,
+        width=3,
+        source="made up",
+        learnt_from="nothing",
+    )
+    (folder / f"{ENCODER}.json").write_text(info.model_dump_json())
+    return folder / f"{ENCODER}.json"
+
+
 def mean_logits(pixels: np.ndarray, colours: Sequence[Colour], scale: float = 40.0) -> np.ndarray:
     """What the net must answer, worked out without it."""
     colour = pixels.reshape(-1, 3).mean(axis=0) / 255
@@ -131,14 +157,14 @@ STRANGER_COLOURS: Mapping[str, Colour] = {
 
 
 def use_tiny_strangers(patch: pytest.MonkeyPatch, folder: Path, each: int = 8) -> None:
-    """Put strangers of a few colours in the place of the shipped ones, described by the tiny nets."""
-    nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
+    """Put a tiny encoder, and strangers of a few colours that the tiny nets describe, in the place of those shipped."""
+    write_tiny_encoder(nets.nets_folder())
     kinds = [StrangerKind(name=name, words=(name,), pictures=0) for name in STRANGER_COLOURS]
     pictures = {
         name: [plant_picture(colour, 7_000 + 100 * place + seed) for seed in range(each)]
         for place, (name, colour) in enumerate(STRANGER_COLOURS.items())
     }
-    write_strangers(folder, kinds, pictures, nets, "a test")
+    write_strangers(folder, kinds, pictures, shipped_features(), "a test")
     patch.setattr("agrotools_tools.recognition.strangers.shipped_file", lambda name: folder / name)
 
 

@@ -41,6 +41,7 @@ def train_pack(
     shows: list[str] | None = None,
     backbone: Path | None = None,
     normalisation: Literal["imagenet", "clip", "none"] | None = None,
+    other: Path | None = None,
     skip_unreadable: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -59,6 +60,7 @@ def train_pack(
         LabelledImage,
         check_writable,
         read_labelled,
+        read_others,
         write_labels,
     )
     from agrotools_tools.recognition.labelled_pictures import hold_out as hold_out_of
@@ -84,6 +86,7 @@ def train_pack(
     pictures = read_labelled(images, labels, columns=columns, readings=readings)
     shows = shows or _ask_what_is_shown([one.label for one in pictures], readings)
     print_readings(readings)
+    others = [] if other is None else read_others(other)
     left_out: list[LabelledImage] = []
     if held is not None:
         check_writable(held, labels)
@@ -94,6 +97,7 @@ def train_pack(
         licence_note=licence,
         shows=shows,
         backbone=encoder,
+        others=others,
         skip_unreadable=skip_unreadable,
         progress=lambda line: typer.echo(line, err=True),
     )
@@ -209,6 +213,8 @@ def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
 
 def _certificate(info: "PackInfo") -> list[str]:
     """Return what the checks of a pack found, in lines, with warnings last."""
+    from agrotools_tools.recognition import NOT_TESTED_AGAINST_LOOK_ALIKES
+
     figures, strangers = info.figures, info.figures.strangers
     lines = [
         f"  {name}: {one.n} pictures, recall {one.recall:.2f}, F1 {one.f1:.2f}"
@@ -224,13 +230,24 @@ def _certificate(info: "PackInfo") -> list[str]:
         f"pictures of other things ({strangers.pictures} of {len(strangers.by_kind)} kinds, each kind left out in "
         f"turn): {strangers.named:.3f} get a name{f' (most: {worst})' if worst else ''}"
     )
+    lines.append(
+        f"  kinds: {', '.join(strangers.by_kind)}; the nearest to yours: {strangers.nearest}"
+    )
     if strangers.not_strange:
         lines.append(f"  not counted as other things: {', '.join(strangers.not_strange)}")
+    if strangers.look_alikes:
+        shares = ", ".join(f"{name} {share:.2f}" for name, share in strangers.look_alikes.items())
+        lines.append(
+            f"your other things, by heads that did not learn from the picture, get a name: {shares}"
+        )
+    else:
+        lines.append(f"{NOT_TESTED_AGAINST_LOOK_ALIKES}: give pictures of them with --other DIR")
     if figures.left_out:
         shares = ", ".join(f"{name} {share:.2f}" for name, share in figures.left_out.items())
         lines.append(f"a class that is left out of training gets a wrong name: {shares}")
     points = ", ".join(f"{one.pictures}: {one.accuracy:.2f}" for one in figures.curve)
     lines.append(f"accuracy by pictures of a class to learn from: {points}")
+    lines.append(f"the built-in encoder rests on {info.rests_on}")
     if info.backbone is not None:
         lines.append(f"encoder {info.backbone.described()}")
     return lines + _warnings(info)

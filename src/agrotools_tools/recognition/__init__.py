@@ -6,6 +6,8 @@ from typing import Literal
 NetName = Literal["weeds", "leaves"]
 NAMED_FROM = 0.5
 """Smallest calibrated score of a best candidate, which is then more likely right than wrong."""
+NOT_TESTED_AGAINST_LOOK_ALIKES = "not tested against look-alikes"
+"""What is said of a pack whose maker gave no pictures of things that resemble its own."""
 
 
 def shipped_files(name: NetName) -> tuple[Path, Path]:

@@ -18,7 +18,11 @@ from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
-from agrotools_tools.recognition import NAMED_FROM, NetName
+from agrotools_tools.recognition import (
+    NAMED_FROM,
+    NOT_TESTED_AGAINST_LOOK_ALIKES,
+    NetName,
+)
 from agrotools_tools.recognition.pack_subjects import is_negative, shown_by_labels
 
 if TYPE_CHECKING:
@@ -116,10 +120,11 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path | None) ->
         pack = load_pack(backend.removeprefix(PACK))
         figures = pack.info.figures
         low, high = figures.accuracy_95
+        untested = "" if figures.strangers.look_alikes else f"; {NOT_TESTED_AGAINST_LOOK_ALIKES}"
         notes = (
             f"named by the pack {pack.info.name}: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}) on "
             f"{figures.pictures} pictures of its own collection, out of fold; it named {figures.strangers.named:.3f} "
-            "of pictures of other things",
+            f"of pictures of other things{untested}",
         )
         has_seen = image is not None and pack.has_seen(sha256_of_file(image))
         flags = ("seen_in_training",) if has_seen else ()

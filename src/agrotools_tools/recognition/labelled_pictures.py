@@ -103,6 +103,27 @@ def read_labelled(
     return labelled
 
 
+def read_others(folder: Path) -> list[LabelledImage]:
+    """List pictures of other things, which a pack is to refuse: a folder per kind, or all of one kind, which then has
+    the name of ``folder``. UsageError: it is no folder, holds no pictures, or more than a pack learns from."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", hint="name a folder of pictures with --other")
+    others: list[LabelledImage] = []
+    for path in filter(_is_picture, sorted(folder.rglob("*"))):
+        parts = path.relative_to(folder).parts
+        kind = parts[0] if len(parts) > 1 else folder.resolve().name
+        others.append(LabelledImage(path, kind, "/".join(parts)))
+    if not others:
+        hint = "put pictures of what resembles yours into it: neighbours of the crop"
+        raise UsageError(f"there are no pictures in {folder}", hint=hint)
+    if len(others) > MOST_PICTURES:
+        why = (
+            f"{len(others):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from"
+        )
+        raise UsageError(why, hint="give fewer of them: 20 that look alike are enough")
+    return others
+
+
 def hold_out(
     labelled: Sequence[LabelledImage], share: float
 ) -> tuple[list[LabelledImage], list[LabelledImage]]:

@@ -35,16 +35,21 @@ from agrotools_tools.recognition.packs import (
 )
 from agrotools_tools.recognition.strangers import Strangers
 
-KEEP = 0.9
+KEEP = 0.95
 """Out-of-fold share of own pictures that are familiar enough for a name."""
-KEEP_OF_STRANGERS = 0.95
-"""Out-of-fold share of own pictures that the test for strangers accepts, where it need not be stricter."""
+KEEP_OF_STRANGERS = 0.98
+"""Out-of-fold share of own pictures that the test for strangers accepts, where it need not be stricter.
+
+Chosen with KEEP and MOST_STRANGERS from 22 settings, by the held-out pictures and the other things of
+``training/other_things.toml``: with 0.90 and 0.95 fewer own pictures get a name, with 0.97 and 0.98 more other things.
+"""
 MOST_STRANGERS = 0.05
 """Largest share of strangers, of kinds left out, that may get a name; else the test for strangers is made stricter.
 
-Chosen with KEEP_OF_STRANGERS from few values, by ``training/measure_packs.py``: kinds that are left out are harder than
-pictures of other sources, of which fewer then get a name.
+Kinds that are left out are harder than pictures of other sources, of which fewer then get a name.
 """
+MOST_LOOK_ALIKES = 0.1
+"""Largest share of the other things of a user that may get a name; else the test for strangers is made stricter."""
 REGULARISATIONS = (1.0, 10.0, 100.0)
 """Inverse penalty strengths to try; the one with the smallest out-of-fold loss is used."""
 FOLDS = 5
@@ -102,9 +107,11 @@ def check_pack(data: TrainingData, strangers: Strangers, keep: float = KEEP) -> 
     own_odds, of_strangers = _strangers_out_of_fold(data, folds, strangers, strength)
     temperature = fit_temperature(logits, data.classes)
     lenient = _Rule(temperature, threshold_for_share(familiarity, keep))
+    passes, is_users = lenient.names(of_strangers), strangers.is_of_user
     most_stranger = min(
         -threshold_for_share(-own_odds, KEEP_OF_STRANGERS),
-        _strict_enough(of_strangers.odds, lenient.names(of_strangers)),
+        _strict_enough(of_strangers.odds[~is_users], passes[~is_users], MOST_STRANGERS),
+        _strict_enough(of_strangers.odds[is_users], passes[is_users], MOST_LOOK_ALIKES),
     )
     rule = replace(lenient, most_stranger=most_stranger)
     figures = _figures(
@@ -112,19 +119,19 @@ def check_pack(data: TrainingData, strangers: Strangers, keep: float = KEEP) -> 
         logits,
         rule.names(_Judged(logits, familiarity, own_odds)),
         folds=len(folds),
-        strangers=_stranger_figures(strangers, rule.names(of_strangers)),
+        strangers=_stranger_figures(strangers, rule.names(of_strangers), of_strangers.odds),
         left_out=_named_of_left_out(data, strangers, strength, rule),
         curve=_curve(data, folds, strength, logits),
     )
     return Checked(strength, rule.temperature, rule.threshold, rule.most_stranger, figures)
 
 
-def _strict_enough(odds: Floats, passes: NDArray[np.bool_]) -> float:
-    """Return the log odds up to which at most the share :data:`MOST_STRANGERS` of the strangers gets a name.
+def _strict_enough(odds: Floats, passes: NDArray[np.bool_], most: float) -> float:
+    """Return the log odds up to which at most the share ``most`` of the strangers gets a name.
 
     ``passes``: strangers that would get one if nothing else refused them.
     """
-    allowed = int(MOST_STRANGERS * len(odds))
+    allowed = int(most * len(odds))
     passing = np.sort(odds[passes])
     return float(np.nextafter(passing[allowed], -np.inf)) if len(passing) > allowed else np.inf
 
@@ -160,44 +167,54 @@ def _strangers_out_of_fold(
 ) -> tuple[Floats, _Judged]:
     """Return the log odds of a stranger of own pictures (n,), and what heads say of strangers (m,).
 
-    The heads learnt neither from these pictures nor from these kinds of strangers. Where a user's encoder is learnt
-    from, nothing but the odds can refuse a stranger, since what the encoder would make of it is not known: it counts
-    as familiar and surely named.
+    The heads learnt neither from these pictures nor from these kinds of strangers. Of a user's own kinds they learnt
+    from the other pictures. What a user's encoder would make of shipped strangers is not known: where one is learnt
+    from, they count as surely named.
     """
     own, odds = np.zeros(len(data.classes)), np.zeros(len(strangers))
     logits, familiarity = np.zeros((len(strangers), len(data.names))), np.zeros(len(strangers))
-    has_encoder = strangers.features.shape[1] < data.features.shape[1]
-    if has_encoder:
-        logits[:, 0], familiarity[:] = _SURE, np.inf
     for number, (learn, check) in enumerate(folds):
-        is_held = _held_kinds(strangers, number, len(folds))
+        is_held = _held(strangers, number, len(folds))
         features = strangers.features[is_held]
         head = fit_strangers(data, learn, strangers.chosen(~is_held))
         own[check] = head.odds(data.features[check])
         odds[is_held] = head.odds(features)
-        if not has_encoder:
-            names = fit_names(data, learn, strength)
-            logits[is_held] = names.logits(features)
-            familiarity[is_held] = names.familiarity(features)
+        names = fit_names(data, learn, strength)
+        logits[is_held] = names.logits(features)
+        familiarity[is_held] = names.familiarity(features)
+    if strangers.missing:
+        is_shipped = ~strangers.is_of_user
+        logits[is_shipped], logits[is_shipped, 0] = 0.0, _SURE
     return own, _Judged(logits, familiarity, odds)
 
 
-def _held_kinds(strangers: Strangers, fold: int, folds: int) -> NDArray[np.bool_]:
-    """Return which strangers a fold does not learn from: whole kinds, each in one fold."""
-    kinds = np.unique(strangers.kinds)
-    return np.isin(strangers.kinds, kinds[fold::folds])
+def _held(strangers: Strangers, fold: int, folds: int) -> NDArray[np.bool_]:
+    """Return which strangers a fold does not learn from: of those that ship whole kinds, each in one fold; of those of
+    the user every picture in one fold, since they are to be learnt."""
+    is_users = strangers.is_of_user
+    kinds = np.unique(strangers.kinds[~is_users])
+    held = np.isin(strangers.kinds, kinds[fold::folds])
+    held[np.flatnonzero(is_users)[fold::folds]] = True
+    return held
 
 
-def _stranger_figures(strangers: Strangers, is_named: NDArray[np.bool_]) -> StrangerFigures:
-    by_kind = {
-        strangers.names[kind]: float(is_named[strangers.kinds == kind].mean())
-        for kind in np.unique(strangers.kinds)
-    }
+def _stranger_figures(
+    strangers: Strangers, is_named: NDArray[np.bool_], odds: Floats
+) -> StrangerFigures:
+    numbers = np.unique(strangers.kinds).tolist()
+    named = {number: float(is_named[strangers.kinds == number].mean()) for number in numbers}
+    median = {number: float(np.median(odds[strangers.kinds == number])) for number in numbers}
+    first = len(strangers.names) if strangers.first_of_user is None else strangers.first_of_user
+    by_kind = {strangers.names[number]: named[number] for number in numbers if number < first}
     return StrangerFigures(
-        pictures=len(strangers),
+        pictures=int((~strangers.is_of_user).sum()),
         named=float(np.mean(list(by_kind.values()))),
         by_kind=by_kind,
-        not_strange=tuple(name for name in strangers.names if name not in by_kind),
+        not_strange=tuple(name for name in strangers.names[:first] if name not in by_kind),
+        nearest=strangers.names[min(numbers, key=median.__getitem__)],
+        look_alikes={
+            strangers.names[number]: named[number] for number in numbers if number >= first
+        },
     )
 
 

@@ -29,8 +29,8 @@ _NEVER = 20
 class TrainingData:
     """Training data.
 
-    ``features``: (n, features). ``blocks``: their widths. ``classes``: number of the class of each. ``groups``: units
-    that are never split. ``digests``: hashes of the files.
+    ``features``: (n, features). ``blocks``: their widths, the shipped encoder's first. ``classes``: number of the class
+    of each. ``groups``: units that are never split. ``digests``: hashes of the files.
     """
 
     features: Floats32
@@ -70,28 +70,30 @@ def fit_names(data: TrainingData, places: Ints, strength: float) -> NameHead:
     all_bias = np.full(count, float(np.min(bias)) - _NEVER, np.float32)
     all_weights[:, model.classes_], all_bias[model.classes_] = weights.T, bias
     present = np.searchsorted(model.classes_, classes)
-    familiar = fit_distribution(standard, present, len(model.classes_))
+    seen = standard[:, : data.blocks[0]]
+    familiar = fit_distribution(seen, present, len(model.classes_))
     return NameHead(mean.astype(np.float32), scale, all_weights, all_bias, familiar)
 
 
 def fit_strangers(data: TrainingData, places: Ints, strangers: Strangers) -> StrangerHead:
     """Fit the head that tells strangers from the pictures at ``places``.
 
-    Its features are those that the shipped nets and traits give, the first ones of ``data``: of strangers, no others
-    ship. Own pictures and strangers count the same, however many there are of each.
+    Its features are those of the shipped encoder, the first block. Own pictures and strangers count the same, however
+    many there are of each, and so do strangers that ship and those of the user.
     """
     from sklearn.linear_model import LogisticRegression
 
-    shared = strangers.features.shape[1]
-    own = data.features[places, :shared]
-    rows = np.concatenate([own, strangers.features])
+    width = data.blocks[0]
+    own = data.features[places, :width]
+    rows = np.concatenate([own, strangers.features[:, :width]])
     is_stranger = np.repeat([0, 1], [len(own), len(strangers)])
     mean = rows.mean(axis=0)
-    scale = _scale(rows, _blocks_of(data.blocks, shared))
-    model = LogisticRegression(C=STRANGER_STRENGTH, class_weight="balanced", max_iter=2000)
+    scale = _scale(rows, (width,))
+    model = LogisticRegression(C=STRANGER_STRENGTH, max_iter=2000)
+    standard = ((rows - mean) / scale).astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(((rows - mean) / scale).astype(np.float64), is_stranger)
+        model.fit(standard, is_stranger, sample_weight=_even_weights(len(own), strangers))
     coefficients: Any = model.coef_
     intercepts: Any = model.intercept_
     # For features as they are: the standardisation is folded into weights and bias.
@@ -100,10 +102,18 @@ def fit_strangers(data: TrainingData, places: Ints, strangers: Strangers) -> Str
     return StrangerHead(weights.astype(np.float32), bias)
 
 
-def _blocks_of(blocks: Sequence[int], width: int) -> tuple[int, ...]:
-    """Return the widths of the first blocks, which make up ``width`` features."""
-    ends = np.cumsum(blocks).tolist()
-    return tuple(blocks[: ends.index(width) + 1])
+def _even_weights(own: int, strangers: Strangers) -> NDArray[np.float64]:
+    """Return weights of ``own`` pictures and of strangers, float64 (own + n,), with a mean of 1.
+
+    Own pictures weigh half, and of the other half each part (shipped kinds, kinds of the user) the same.
+    """
+    is_users = strangers.is_of_user
+    parts = [rows for rows in (is_users, ~is_users) if rows.any()]
+    total = own + len(strangers)
+    weights = np.full(total, total / 2 / own)
+    for rows in parts:
+        weights[own:][rows] = total / 2 / len(parts) / rows.sum()
+    return weights
 
 
 def _scale(rows: Floats32, blocks: Sequence[int]) -> Floats32:

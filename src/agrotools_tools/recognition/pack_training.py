@@ -7,6 +7,7 @@ Both are calibrated by cross-validation (:mod:`agrotools_tools.recognition.pack_
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,10 @@ from agrotools.core.files import sha256_of_file
 from agrotools.core.lazy import import_of_extra
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_image
-from agrotools_tools.recognition import shipped_files
 from agrotools_tools.recognition.backbone import Backbone
 from agrotools_tools.recognition.labelled_pictures import LabelledImage, check_classes
-from agrotools_tools.recognition.net import SHIPPED, Net, picture_features, shipped_net
 from agrotools_tools.recognition.pack_checks import KEEP, Checked, check_pack
+from agrotools_tools.recognition.pack_features import PackFeatures, shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
 from agrotools_tools.recognition.pack_subjects import ANY, shown_by_labels
 from agrotools_tools.recognition.packs import (
@@ -54,6 +54,7 @@ def train_pack(
     licence_note: str = "",
     shows: Sequence[str] = (),
     backbone: Backbone | None = None,
+    others: Sequence[LabelledImage] = (),
     skip_unreadable: bool = False,
     keep: float = KEEP,
     progress: Progress = lambda _: None,
@@ -68,6 +69,8 @@ def train_pack(
             crops that the labels name; if they name none, a call that names a crop gets a flag. Shipped strangers of
             that kind are not learnt as strangers.
         backbone: encoder of the user, whose embeddings are learnt from beside those of the shipped nets.
+        others: the user's own pictures of other things, such as neighbours of the crop, labelled by their kind. They
+            are learnt beside the shipped strangers, and tested.
         skip_unreadable: leave out pictures that cannot be read instead of raising.
         keep: out-of-fold share of the pictures that familiarity, and likewise the test for strangers, does not refuse.
         progress: called with lines of progress.
@@ -81,20 +84,27 @@ def train_pack(
 
     refuse_existing_name(out)
     check_classes(list(pictures))
-    nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
-    data = _extract_features(pictures, nets, backbone, skip_unreadable, progress)
+    features = shipped_features(backbone)
+    data = _training_data(_look_at(pictures, features, skip_unreadable, progress))
     shows = tuple(shows) or shown_by_labels(data.names, kb_names())
     not_strange = shown_kinds(stranger_kinds(), data.names, shows)
-    strangers = strangers_for(nets, without=not_strange)
+    strangers = strangers_for(features, without=not_strange)
     progress(_stranger_line(strangers, not_strange, shows))
+    strangers = strangers.widened(0 if backbone is None else backbone.info.width)
+    if others:
+        seen = _look_at(others, features, skip_unreadable, progress)
+        _refuse_own_among(seen, data)
+        strangers = strangers.with_own(seen.rows, [one.label for one in seen.pictures])
     progress(f"training on {len(data.classes)} pictures of {len(data.names)} classes")
     with threadpool_limits(1):  # matrices are small, and sums do not depend on the machine
         checked, head = _train(data, strangers, keep)
     info = PackInfo(
         name=out.name,
         classes=data.names,
+        encoder=features.encoder.info.sha256,
+        rests_on=f"{features.encoder.info.learnt_from}: {features.encoder.info.source}",
         hand_features=TRAITS_VERSION,
-        nets={name: net.info.sha256 for name in SHIPPED for net in nets if net.info.name == name},
+        nets=features.net_hashes,
         regularisation=checked.regularisation,
         temperature=checked.temperature,
         threshold=checked.threshold,
@@ -132,13 +142,18 @@ def _train(data: TrainingData, strangers: Strangers, keep: float) -> tuple[Check
     return checked, fit_head(data, everything, strangers, checked.regularisation)
 
 
-def _extract_features(
-    pictures: Sequence[LabelledImage],
-    nets: Sequence[Net],
-    backbone: Backbone | None,
-    skip: bool,
-    progress: Progress,
-) -> TrainingData:
+class _Seen(NamedTuple):
+    """Pictures that were read, with their features (n, features), the widths of the blocks, and hashes of the files."""
+
+    pictures: list[LabelledImage]
+    rows: NDArray[np.float32]
+    blocks: tuple[int, ...]
+    digests: list[str]
+
+
+def _look_at(
+    pictures: Sequence[LabelledImage], features: PackFeatures, skip: bool, progress: Progress
+) -> _Seen:
     """Return the features of the pictures; identical ones get the same group. UsageError: a picture has two labels,
     none can be read, or, without ``skip``, some cannot."""
     rows: list[NDArray[np.float32]] = []
@@ -163,9 +178,7 @@ def _extract_features(
         if twin.label != one.label:
             why = f"{twin.path} and {one.path} are the same picture with two labels ({twin.label}, {one.label})"
             raise UsageError(why, hint="keep the right one")
-        parts = picture_features(pixels, nets)
-        if backbone is not None:
-            parts.append(backbone.embedding(pixels))
+        parts = features.blocks_of(pixels)
         blocks = tuple(len(part) for part in parts)
         rows.append(np.concatenate(parts))
         used.append(
@@ -182,8 +195,21 @@ def _extract_features(
         raise UsageError("none of the pictures can be read")
     if faults:
         progress(f"left out {len(faults)} pictures that cannot be read")
-    check_classes(used)
-    names = tuple(sorted({one.label for one in used}))
-    classes = np.array([names.index(one.label) for one in used], np.int64)
-    groups = tuple(one.group for one in used)
-    return TrainingData(np.stack(rows), blocks, classes, groups, names, tuple(digests))
+    return _Seen(used, np.stack(rows), blocks, digests)
+
+
+def _training_data(seen: _Seen) -> TrainingData:
+    check_classes(seen.pictures)
+    names = tuple(sorted({one.label for one in seen.pictures}))
+    classes = np.array([names.index(one.label) for one in seen.pictures], np.int64)
+    groups = tuple(one.group for one in seen.pictures)
+    return TrainingData(seen.rows, seen.blocks, classes, groups, names, tuple(seen.digests))
+
+
+def _refuse_own_among(others: _Seen, data: TrainingData) -> None:
+    """Raise a UsageError if a picture of another thing is one of the pack's own."""
+    own = set(data.digests)
+    for one, digest in zip(others.pictures, others.digests, strict=True):
+        if digest in own:
+            why = f"{one.path} is one of your labelled pictures, too"
+            raise UsageError(why, hint="take it out of --other, or out of the labelled pictures")

@@ -25,18 +25,19 @@ from pydantic import Field, FiniteFloat
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
 from agrotools_tools.recognition import NetName
-from agrotools_tools.recognition.backbone import Backbone, BackboneInfo, load_backbone
+from agrotools_tools.recognition.backbone import BackboneInfo, load_backbone
+from agrotools_tools.recognition.encoder import shipped_encoder
 from agrotools_tools.recognition.net import (
     SHIPPED,
     FeatureDistribution,
     Floats,
     Judgement,
-    Net,
-    picture_features,
     shipped_net,
 )
+from agrotools_tools.recognition.pack_features import PackFeatures
 from agrotools_tools.vision.nets import (
     Arrays,
+    DescriptionPart,
     checked_arrays,
     pack_arrays,
     read_description,
@@ -45,7 +46,8 @@ from agrotools_tools.vision.nets import (
 from agrotools_tools.vision.strangeness import TRAITS_VERSION
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
-FORMAT = 2
+FORMAT = 3
+"""Number of the form of packs; 3: the shipped encoder is in every pack, and other things are told by it alone."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _AGAIN = "train the pack again: agrotools tools packs train --images DIR --out PACK"
 
@@ -60,16 +62,21 @@ class ClassFigures(FrozenModel):
 
 
 class StrangerFigures(FrozenModel):
-    """How often pictures of other things get a name, each kind left out of training when its pictures are judged.
+    """How often pictures of other things get a name.
 
-    ``named``: mean over kinds. ``by_kind``: of each. ``not_strange``: kinds that the pack's own pictures show by their
-    labels or by what the user said, and which were therefore neither learnt nor judged as strangers.
+    Each shipped kind is left out of training when its pictures are judged; of kinds of the user, the pictures that are
+    judged. ``named``: mean over shipped kinds. ``by_kind``: of each. ``not_strange``: kinds that the pack's own
+    pictures show by their labels or by what the user said, and which were therefore neither learnt nor judged as
+    strangers. ``nearest``: kind whose pictures are most like the pack's own. ``look_alikes``: share of the pictures
+    that get a name of each kind of the user; empty if the user gave none: not tested against look-alikes.
     """
 
     pictures: int
     named: FiniteFloat
     by_kind: dict[str, FiniteFloat]
     not_strange: tuple[str, ...]
+    nearest: str
+    look_alikes: dict[str, FiniteFloat]
 
 
 class CurvePoint(FrozenModel):
@@ -106,9 +113,13 @@ class PackFigures(FrozenModel):
 class PackInfo(FrozenModel):
     """Description of a pack."""
 
-    format: Literal[2] = FORMAT
+    format: Literal[3] = FORMAT
     name: str
     classes: Annotated[tuple[str, ...], Field(min_length=2)]
+    encoder: str
+    """Hash of the weights of the shipped encoder, which the pack uses."""
+    rests_on: str
+    """Pictures that the weights of the encoder were learnt from, with their licence."""
     hand_features: int
     nets: dict[NetName, str]
     """Shipped nets whose embeddings the pack uses, with the hashes of their weights."""
@@ -132,7 +143,8 @@ class PackInfo(FrozenModel):
 class NameHead:
     """Linear classifier of a pack and its distribution of training features.
 
-    ``mean``, ``scale``: (features,); ``weights``: (features, classes); ``bias``: (classes,); all float32.
+    ``mean``, ``scale``: (features,); ``weights``: (features, classes); ``bias``: (classes,); all float32. ``familiar``:
+    of the first features, those of the shipped encoder.
     """
 
     mean: NDArray[np.float32]
@@ -150,14 +162,15 @@ class NameHead:
 
     def familiarity(self, features: NDArray[np.float32]) -> Floats:
         """Return the similarity to the training pictures, float64 (n,), at most 0."""
-        return self.familiar.score(self.standardised(features))
+        width = self.familiar.centres.shape[1]
+        return self.familiar.score(self.standardised(features)[:, :width])
 
 
 @dataclass(frozen=True, eq=False)
 class StrangerHead:
     """Linear classifier that tells pictures of other things.
 
-    ``weights``: (shared,), of the first features of a picture, those of the shipped nets and traits.
+    ``weights``: (encoder,), of the first features of a picture, those of the shipped encoder.
     """
 
     weights: NDArray[np.float32]
@@ -181,22 +194,17 @@ class PackHead:
 class Pack:
     """Loaded pack.
 
-    ``backbone``: the user's encoder, if the pack has one. ``seen``: uint8 (pictures, 32), SHA-256 hashes of the
-    training files.
+    ``seen``: uint8 (pictures, 32), SHA-256 hashes of the training files.
     """
 
     info: PackInfo
     head: PackHead
-    nets: tuple[Net, ...]
-    backbone: Backbone | None
+    features: PackFeatures
     seen: NDArray[np.uint8]
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
         """Classify one picture, uint8 (rows, columns, 3)."""
-        blocks = picture_features(pixels, self.nets)
-        if self.backbone is not None:
-            blocks.append(self.backbone.embedding(pixels))
-        features = np.concatenate(blocks)[None]
+        features = np.concatenate(self.features.blocks_of(pixels))[None]
         names, strangers = self.head.names, self.head.strangers
         if features.shape[1] != len(names.mean):
             raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
@@ -278,11 +286,16 @@ def read_pack(folder: Path) -> Pack:
 def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: ARG001 - the stamps are part of the key
     path = Path(folder)
     what = f"the pack {path.name}"
+    _refuse_other_format(path, what)
     info = read_description(path / DESCRIPTION, PackInfo, what=what, hint=_AGAIN)
     if info.hand_features != TRAITS_VERSION:
         raise unusable_weights(what, "was trained for other features", _AGAIN)
+    encoder = shipped_encoder()
     nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)
-    if other := [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]:  # pyright: ignore[reportArgumentType]
+    other = [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]  # pyright: ignore[reportArgumentType]
+    if encoder.info.sha256 != info.encoder:
+        other.insert(0, encoder.info.name)
+    if other:
         raise unusable_weights(
             what, f"was trained on another net than is shipped now ({', '.join(other)})", _AGAIN
         )
@@ -292,7 +305,20 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: AR
     seen = np.asarray(arrays.get("seen", ()), np.uint8)
     seen = seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
     backbone = None if info.backbone is None else load_backbone(info.backbone, what)
-    return Pack(info, _head_of(arrays, len(info.classes), what), nets, backbone, seen)
+    head = _head_of(arrays, len(info.classes), what)
+    return Pack(info, head, PackFeatures(encoder, nets, backbone), seen)
+
+
+class _Format(DescriptionPart):
+    format: int = FORMAT
+
+
+def _refuse_other_format(folder: Path, what: str) -> None:
+    found = read_description(folder / DESCRIPTION, _Format, what=what, hint=_AGAIN).format
+    if found != FORMAT:
+        when = "an earlier" if found < FORMAT else "a later"
+        why = f"was trained by {when} version of agrotools (its format is {found}, not {FORMAT})"
+        raise unusable_weights(what, why, _AGAIN)
 
 
 def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
@@ -306,7 +332,8 @@ def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
         stranger_bias = float(arrays["stranger_bias"])
     except (KeyError, ValueError, TypeError) as error:
         raise unusable_weights(what, "lacks some of its weights", _AGAIN) from error
-    if weights.shape != (*mean.shape, classes) or stranger_weights.size > mean.size:
+    widths = {stranger_weights.size, centres.shape[-1]}
+    if weights.shape != (*mean.shape, classes) or len(widths) > 1 or max(widths) > mean.size:
         raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
     familiar = FeatureDistribution(centres, directions, spread, rest)
     names = NameHead(mean, scale, weights, bias, familiar)

@@ -6,7 +6,7 @@ kinds; ``training/gather_strangers.py`` writes both. To learn from pictures of o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from agrotools_tools.recognition import NetName
-from agrotools_tools.recognition.net import Net, picture_features
+from agrotools_tools.recognition.pack_features import PackFeatures
 from agrotools_tools.shipped import shipped_file
 from agrotools_tools.vision.nets import (
     checked_arrays,
@@ -43,9 +43,11 @@ class StrangerKind(BaseModel):
 
 
 class StrangersInfo(BaseModel):
-    """Description of the strangers: script, nets and features they are of, and their kinds, in the file's order."""
+    """Description of the strangers: script, encoder, nets and features they are of, and their kinds, in the file's
+    order. ``encoder``: hash of the weights of the shipped encoder."""
 
     recipe: str
+    encoder: str
     hand_features: int
     nets: dict[NetName, str]
     kinds: tuple[StrangerKind, ...]
@@ -54,17 +56,48 @@ class StrangersInfo(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Strangers:
-    """Features of strangers, float32 (n, features), and the number of the kind of each, (n,)."""
+    """Features of strangers, float32 (n, features), and the number of the kind of each, (n,).
+
+    ``first_of_user``: number of the first kind that the user gave, None if there is none. ``missing``: number of the
+    last features that shipped strangers lack, those of a user's encoder; they are 0.
+    """
 
     features: NDArray[np.float32]
     kinds: NDArray[np.int64]
     names: tuple[str, ...]
+    first_of_user: int | None = None
+    missing: int = 0
 
     def __len__(self) -> int:
         return len(self.kinds)
 
     def chosen(self, rows: NDArray[np.bool_]) -> "Strangers":
-        return Strangers(self.features[rows], self.kinds[rows], self.names)
+        return replace(self, features=self.features[rows], kinds=self.kinds[rows])
+
+    @property
+    def is_of_user(self) -> NDArray[np.bool_]:
+        """Which strangers the user gave, bool (n,)."""
+        if self.first_of_user is None:
+            return np.zeros(len(self), np.bool_)
+        return self.kinds >= self.first_of_user
+
+    def with_own(self, features: NDArray[np.float32], kinds: Sequence[str]) -> "Strangers":
+        """Return these strangers and those of the user: features (n, features), and the name of the kind of each."""
+        called = [f"{kind} (yours)" if kind in self.names else kind for kind in kinds]
+        names = tuple(sorted(set(called)))
+        numbers = [len(self.names) + names.index(kind) for kind in called]
+        return replace(
+            self,
+            features=np.concatenate([self.features, features]),
+            kinds=np.concatenate([self.kinds, np.array(numbers, np.int64)]),
+            names=(*self.names, *names),
+            first_of_user=len(self.names),
+        )
+
+    def widened(self, missing: int) -> "Strangers":
+        """Return these shipped strangers with ``missing`` more features of 0."""
+        features = np.pad(self.features, ((0, 0), (0, missing)))
+        return replace(self, features=features, missing=missing)
 
 
 def shown_kinds(
@@ -95,14 +128,14 @@ def unknown_names(kinds: Sequence[StrangerKind], shows: Sequence[str]) -> tuple[
     return tuple(name for name in shows if not shown_kinds(kinds, (), (name,)))
 
 
-def strangers_for(nets: Sequence[Net], without: Sequence[str] = ()) -> Strangers:
+def strangers_for(features: PackFeatures, without: Sequence[str] = ()) -> Strangers:
     """Return the strangers of all kinds but those ``without``.
 
     ToolError ``backend_unavailable``: the file is missing, damaged, or of other nets than are installed.
     """
     info, strangers = _read(shipped_file(DESCRIPTION), shipped_file(FEATURES))
-    installed = {net.info.name: net.info.sha256 for net in nets}
-    if info.nets != installed or info.hand_features != TRAITS_VERSION:
+    is_same = info.encoder == features.encoder.info.sha256 and info.nets == features.net_hashes
+    if not is_same or info.hand_features != TRAITS_VERSION:
         raise unusable_weights("the pictures of strangers", "are of other nets", _AGAIN)
     left = [number for number, name in enumerate(strangers.names) if name not in without]
     return strangers.chosen(np.isin(strangers.kinds, left))
@@ -117,7 +150,7 @@ def write_strangers(
     folder: Path,
     kinds: Sequence[StrangerKind],
     pictures: Mapping[str, Sequence[NDArray[np.uint8]]],
-    nets: Sequence[Net],
+    features: PackFeatures,
     recipe: str,
 ) -> StrangersInfo:
     """Describe the pictures of each kind by the features of packs, and write the two files of the strangers."""
@@ -125,15 +158,16 @@ def write_strangers(
     numbers: list[int] = []
     for number, kind in enumerate(kinds):
         for pixels in pictures[kind.name]:
-            rows.append(np.concatenate(picture_features(pixels, nets)))
+            rows.append(np.concatenate(features.blocks_of(pixels)))
             numbers.append(number)
     # Half precision: the features differ by far more between pictures than it rounds.
-    features = np.stack(rows).astype(np.float16)
-    content, sha256 = pack_arrays({"features": features, "kinds": np.array(numbers, np.int16)})
+    halved = np.stack(rows).astype(np.float16)
+    content, sha256 = pack_arrays({"features": halved, "kinds": np.array(numbers, np.int16)})
     info = StrangersInfo(
         recipe=recipe,
+        encoder=features.encoder.info.sha256,
         hand_features=TRAITS_VERSION,
-        nets={net.info.name: net.info.sha256 for net in nets},  # pyright: ignore[reportArgumentType]
+        nets=features.net_hashes,
         kinds=tuple(
             kind.model_copy(update={"pictures": len(pictures[kind.name])}) for kind in kinds
         ),

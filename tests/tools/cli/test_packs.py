@@ -11,7 +11,7 @@ from agrotools_tools.cli.tools import app as tools_app
 from agrotools_tools.crop_weed.heads import HeadInfo, save_head
 from agrotools_tools.crop_weed.result import heads_folder
 from agrotools_tools.recognition.packs import packs_folder
-from support.labelled_pictures import write_folders
+from support.labelled_pictures import write_folders, write_kind
 
 RUN = CliRunner()
 needs_training = pytest.mark.skipif(
@@ -97,6 +97,7 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     assert "looked at 15 of 15 pictures" in made.output
     assert "brown leaf: 5 pictures, recall" in made.output
     assert "--backend pack:mine" in made.output
+    assert "not tested against look-alikes" in made.output
     assert (packs_folder() / "mine" / "pack.json").is_file()
     listed = RUN.invoke(app, ["list"]).output
     assert "mine: 3 classes, 15 pictures in 15 groups; out of fold: accuracy" in listed
@@ -112,6 +113,7 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     ]
     table.write_text("\n".join(["image,label", *rows]))
     out = tmp_path / "here" / "pack"
+    write_kind(tmp_path / "neighbours" / "ochre leaf", (165, 145, 58), range(70, 75))
     made = RUN.invoke(
         app,
         [
@@ -124,11 +126,16 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
             "any",
             "--out",
             str(out),
+            "--other",
+            str(tmp_path / "neighbours"),
             "--json",
         ],
     )
     assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout)["path"] == str(out)
+    written = json.loads(made.stdout)
+    assert written["path"] == str(out)
+    assert list(written["figures"]["strangers"]["look_alikes"]) == ["ochre leaf"]
+    assert "ImageNet" in written["rests_on"]
     assert (out / "weights.npz").is_file()
 
 

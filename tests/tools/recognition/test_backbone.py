@@ -51,7 +51,7 @@ def test_a_pack_learns_from_an_encoder_and_finds_it_again(tmp_path: Path, encode
     assert info.backbone is not None
     assert (info.backbone.width, info.backbone.normalisation) == (4, "imagenet")
     pack = read_pack(tmp_path / "pack")
-    assert len(pack.head.names.mean) == 3 + 101 + 4
+    assert len(pack.head.names.mean) == 3 + 3 + 101 + 4
     judged = [
         (name, pack.judge(plant_picture(colour, 900 + n)))
         for name, colour in PLANTS.items()

@@ -88,7 +88,7 @@ def test_a_pack_is_two_plain_files_with_figures_of_what_was_checked(pack: Path) 
     info = json.loads((pack / "pack.json").read_text())
     assert (info["licence_note"], list(info["nets"])) == ("made up", ["weeds"])
     with np.load(pack / "weights.npz", allow_pickle=False) as arrays:
-        assert arrays["weights"].shape == (3 + 101, 3)
+        assert arrays["weights"].shape == (3 + 3 + 101, 3)
 
 
 def test_training_again_gives_the_same_pack(pictures: Path, pack: Path, tmp_path: Path) -> None:
@@ -177,6 +177,7 @@ def test_packs_that_were_tampered_with(pack: Path, tmp_path: Path) -> None:
         ({"classes": ["one"]}, "description"), ({"classes": ["a", "b"]}, "fit together"),
         ({"hand_features": 0}, "other features"), ({"nets": {"weeds": "0" * 64}}, "another net"),
         ({"temperature": -1}, "description"), ({"more": 1}, "description"),
+        ({"encoder": "0" * 64}, "another net"), ({"format": 2}, "an earlier version of agrotools"),
     ],
 )  # fmt: skip
 def test_descriptions_that_do_not_fit(

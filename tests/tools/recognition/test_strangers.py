@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agrotools.core import ToolError
+from agrotools.core import ToolError, UsageError
 from agrotools_tools.recognition import strangers as of_strangers
-from agrotools_tools.recognition.labelled_pictures import read_labelled
-from agrotools_tools.recognition.net import SHIPPED, shipped_net
+from agrotools_tools.recognition.labelled_pictures import read_labelled, read_others
+from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import read_pack
 from agrotools_tools.recognition.strangers import shown_kinds, stranger_kinds, strangers_for
 from support.command import run_command
-from support.labelled_pictures import PLANTS, plant_picture, write_folders
+from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_kind
 from support.tiny_nets import STRANGER_COLOURS, use_tiny_pack_nets, write_tiny_net
 
 pytestmark = pytest.mark.tools
@@ -29,7 +29,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_strangers_that_ship_fit_the_nets_that_ship() -> None:
     kinds = stranger_kinds()
-    every = strangers_for([shipped_net(name) for name in SHIPPED])
+    every = strangers_for(shipped_features())
     assert len(every) == sum(kind.pictures for kind in kinds)
     assert np.bincount(every.kinds).tolist() == [kind.pictures for kind in kinds]
     assert np.isfinite(every.features).all()
@@ -70,6 +70,38 @@ def test_other_things_get_no_name_and_own_pictures_do(tiny: Path) -> None:
     assert share_known(dict(STRANGER_COLOURS), 32_000) <= 0.05
 
 
+def test_look_alikes_that_a_user_gives_get_no_name(tiny: Path) -> None:
+    """Golden leaves look like the yellow ones: without pictures of them, many get their name."""
+    golden = (205, 195, 40)
+    pictures = read_labelled(write_folders(tiny / "pictures"))
+    write_kind(tiny / "other" / "golden leaf", golden, range(41_000, 41_020))
+    without = train_pack(pictures, tiny / "without").figures.strangers
+    others = read_others(tiny / "other")
+    given = train_pack(pictures, tiny / "with", others=others).figures.strangers
+    assert without.look_alikes == {}
+    assert set(given.look_alikes) == {"golden leaf"}
+    new = [plant_picture(golden, 42_000 + n) for n in range(20)]
+
+    def share_known(name: str) -> float:
+        pack = read_pack(tiny / name)
+        return float(np.mean([pack.judge(one).is_known for one in new]))
+
+    assert share_known("with") <= 0.1
+    assert share_known("without") > 0.3
+
+
+def test_pictures_of_other_things_that_cannot_be_used(tiny: Path) -> None:
+    with pytest.raises(UsageError, match="is not a folder"):
+        read_others(tiny / "absent")
+    (tiny / "empty").mkdir()
+    with pytest.raises(UsageError, match="there are no pictures"):
+        read_others(tiny / "empty")
+    folder = write_folders(tiny / "pictures")
+    with pytest.raises(UsageError, match="is one of your labelled pictures, too"):
+        train_pack(read_labelled(folder), tiny / "pack", others=read_others(folder / "green leaf"))
+    assert not (tiny / "pack").exists()
+
+
 def test_a_kind_that_the_user_names_is_not_learnt_as_a_stranger(tiny: Path) -> None:
     pictures = read_labelled(write_folders(tiny / "pictures"))
     info = train_pack(pictures, tiny / "sky", shows=("sky",))
@@ -91,6 +123,8 @@ def test_the_command_says_what_counts_as_other_things_and_what_the_pack_makes_of
         "pictures of other things (56 of 7 kinds",
         "left out",
         "accuracy by pictures",
+        "the nearest to yours",
+        "not tested against look-alikes",
     ):
         assert said in run.stdout
     again = run_command(

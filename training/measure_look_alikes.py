@@ -1,0 +1,174 @@
+"""Measure packs on the look-alikes and the other things of ``other_things.toml``, with groups left out.
+
+    python training/measure_look_alikes.py --pools ../shared/train --data DIR --features FILE [--packs NAME ...]
+
+Each pack learns at most 100 pictures, and three tenths of its groups are held out. It learns once without pictures of
+its look-alikes, and once with 20 of them as ``--other`` gives them; groups of these are not tested. Features of
+pictures are stored in ``FILE`` and computed only once (about a tenth of a second of processor time each).
+"""
+
+import argparse
+import csv
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from measure_packs import NOT_STRANGE, few_of_each, photographs_of
+from measure_pests import Features, answers_of
+from numpy.typing import NDArray
+
+from agrotools_tools.recognition.labelled_pictures import LabelledImage, hold_out
+from agrotools_tools.recognition.pack_checks import check_pack
+from agrotools_tools.recognition.pack_features import shipped_features
+from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
+from agrotools_tools.recognition.packs import PackHead
+from agrotools_tools.recognition.strangers import (
+    Strangers,
+    shown_kinds,
+    stranger_kinds,
+    strangers_for,
+)
+
+LISTED = Path(__file__).with_name("other_things.toml")
+MOST_LEARNT = 100
+"""Pictures that a pack learns: about what a user brings."""
+GIVEN = 20
+"""Pictures of look-alikes that the user gives."""
+HELD = 0.3
+EVERY = 7
+"""One picture in so many is taken of fields of peanut, which are much alike."""
+POOL_OF = {"caterpillars": "pests", "beetles and crickets": "pests", "rangeland weeds": "weeds"}
+"""Pools of packs that are not of leaves."""
+Rows = NDArray[np.float32]
+
+
+class Pool:
+    """Pictures of a pool that no shipped net learnt from, few of each label, and their features."""
+
+    def __init__(self, folder: Path, features: Features) -> None:
+        with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        if folder.name in ("leaf_disease", "weeds"):
+            rows = [row for row in rows if row["split"] != "train"]
+        self.rows = few_of_each(rows)
+        with zipfile.ZipFile(folder / "images.zip") as archive:
+            self.features = features.of(archive.read(row["image"]) for row in self.rows)
+
+    def of(self, labels: Sequence[str]) -> list[int]:
+        """Return the places of the pictures with these labels."""
+        return [place for place, row in enumerate(self.rows) if row["label"] in labels]
+
+
+class Trained(NamedTuple):
+    """Pack without a file. ``limits``: temperature, least familiarity, largest odds of a stranger."""
+
+    info: Any
+    head: PackHead
+
+
+def trained(data: TrainingData, strangers: Strangers) -> Trained:
+    checked = check_pack(data, strangers)
+    head = fit_head(data, np.arange(len(data.classes)), strangers, checked.regularisation)
+    return Trained(_Named(data.names, checked), head)
+
+
+class _Named:
+    """Stand-in for the description of a pack: its classes, and its settings."""
+
+    def __init__(self, classes: tuple[str, ...], checked: Any) -> None:
+        self.classes, self.temperature = classes, checked.temperature
+        self.threshold, self.most_stranger = checked.threshold, checked.most_stranger
+
+
+def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
+    """Print the figures of one pack."""
+    own = [
+        LabelledImage(Path(str(place)), pool.rows[place]["label"], pool.rows[place]["group"])
+        for place in pool.of(entry["own"])
+    ]
+    learnt, held = hold_out(own, HELD)
+    draw = np.random.default_rng(5)
+    learnt = [learnt[int(place)] for place in draw.permutation(len(learnt))[:MOST_LEARNT]]
+    names = tuple(sorted({one.label for one in learnt}))
+    maker = shipped_features()
+    widths = [maker.encoder.info.width, *(net.info.outputs["embedding"] for net in maker.nets)]
+    data = TrainingData(
+        pool.features[[int(str(one.path)) for one in learnt]],
+        (*widths, pool.features.shape[1] - sum(widths)),
+        np.array([names.index(one.label) for one in learnt]),
+        tuple(one.group for one in learnt),
+        names,
+        (),
+    )
+    look_alikes = pool.of(entry["other"])
+    given = [look_alikes[int(place)] for place in draw.permutation(len(look_alikes))[:GIVEN]]
+    known_groups = {pool.rows[place]["group"] for place in given}
+    left = [
+        place
+        for place in look_alikes
+        if place not in given and pool.rows[place]["group"] not in known_groups
+    ]
+    shown = shown_kinds(stranger_kinds(), entry["own"])
+    shipped = strangers_for(maker, without=(*shown, *entry["hides"]))
+    with_given = shipped.with_own(pool.features[given], ["look-alikes"] * len(given))
+    for what, strangers in (("alone", shipped), (f"with {GIVEN} look-alikes", with_given)):
+        pack: Any = trained(data, strangers)
+        labels, named = answers_of(pack, pool.features[[int(str(one.path)) for one in held]])
+        right = np.array([name == one.label for name, one in zip(labels, held, strict=True)])
+        _, other_named = answers_of(pack, others)
+        look = answers_of(pack, pool.features[left])[1].mean() if left else np.nan
+        of_names = right[named].mean() if named.any() else np.nan
+        print(
+            f"| {entry['pack']} {what} | {len(learnt)}, {len(held)} | {named.mean():.2f} | {of_names:.2f} | "
+            f"{other_named.mean():.3f} of {len(others)} | {look:.2f} of {len(left)} |",
+            flush=True,
+        )
+
+
+def other_things(
+    listed: dict[str, Any], pack: str, pools: Path, data: Path, features: Features
+) -> Rows:
+    """Return the features of the tested other things of a pack."""
+    contents: list[bytes] = []
+    if POOL_OF.get(pack) != "pests":
+        with zipfile.ZipFile(pools / "pests/images.zip") as archive:
+            with (pools / "pests/labels.csv").open(encoding="utf-8", newline="") as file:
+                rows = few_of_each(list(csv.DictReader(file)))
+            contents += [archive.read(row["image"]) for row in rows]
+    with zipfile.ZipFile(pools / "vegetation_masks/images_masks.zip") as archive:
+        contents += [archive.read(n) for n in archive.namelist() if n.endswith(".jpg")][::EVERY]
+    own = NOT_STRANGE.get(pack, ()) or (("jute_pests",) if POOL_OF.get(pack) == "pests" else ())
+    for name in listed["tested"]["data"]:
+        if name not in own:
+            contents += [path.read_bytes() for path in photographs_of(data / name)]
+    return features.of(contents)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pools", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--features", type=Path, required=True)
+    parser.add_argument("--packs", nargs="*", default=[])
+    arguments = parser.parse_args()
+    listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
+    features = Features(arguments.features)
+    pools: dict[str, Pool] = {}
+    for entry in listed["look_alikes"]:
+        name = entry["pack"]
+        if arguments.packs and name not in arguments.packs:
+            continue
+        of = POOL_OF.get(name, "leaf_disease")
+        if of not in pools:
+            pools[of] = Pool(arguments.pools / of, features)
+        others = other_things(listed, name, arguments.pools, arguments.data, features)
+        measure(entry, pools[of], others)
+
+
+if __name__ == "__main__":
+    main()
