@@ -15,6 +15,7 @@ from rich.text import Text
 
 from agrotools.core import Mode
 from agrotools.core.texts import benchmark_title, count_text, tokens_text
+from agrotools.plugin.installed import scope_of
 from agrotools.report.comparison import ModelVerdict, model_verdict
 from agrotools.report.ladder import (
     TITLES,
@@ -265,16 +266,19 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
 
 
 def _title(shown: Screen, measure: Measure | None, width: int) -> list[Text]:
-    """Return benchmark with its size, and below it whether pictures are drawn or open answers are not scored."""
+    """Return benchmark with its size, and below it what a score says and whether open answers are not scored.
+
+    Of a benchmark that does not tell what a score says, whether its pictures are drawn.
+    """
     summary = shown.summaries[0]
     name = harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip()
     shard = f", shard {summary.shard}" if summary.shard else ""
     title = Text(f"{name}{shard}", style="bold")
     title.append(_size_text(shown, measure), "not bold")
-    remarks = [_DRAWN] if summary.synthetic else []
+    remarks = [scope_of(summary.benchmark) or (_DRAWN if summary.synthetic else "")]
     if measure and measure[1] == FAS:
         remarks += [f"{note[0].upper()}{note[1:]}." for note in open_text_notes(shown.summaries)]
-    return [title, *(_wrapped(" ".join(remarks), width, "yellow") or [Text()])]
+    return [title, *(_wrapped(" ".join(filter(None, remarks)), width, "yellow") or [Text()])]
 
 
 def _size_text(shown: Screen, measure: Measure | None) -> str:
