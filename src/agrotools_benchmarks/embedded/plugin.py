@@ -12,7 +12,7 @@ EMBEDDED = BenchmarkPlugin(
     ),
     not_asked=(
         "Not asked, since a drawing cannot: pest diagnosis, weed identification, crop disease. "
-        "Farmland change is in frontier, since the tools fail on it."
+        "Farmland change is in frontier, since no tool of ours maps it in pictures."
     ),
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "embedded"),
     files=BenchmarkFiles(
