@@ -171,7 +171,9 @@ def test_a_benchmark_that_tells_what_a_score_says_stands_in_place_of_the_remark_
 ):
     drawn = end_to_end("m1", 0.5, synthetic=True)
     name = drawn.summary.benchmark
-    said = "A score says how ripe fruit is. It does not say whether it tastes good."
+    said = (
+        "A score says how ripe fruit is. It does not say whether it tastes good, or keeps for long."
+    )
     plugin = BenchmarkPlugin(name, print, scores_say=said, not_asked="Not asked: plotting.")
     remark = "scores say nothing about real fields"
     assert remark in "\n".join(map(str, screen(Screen([drawn]))))
@@ -180,6 +182,11 @@ def test_a_benchmark_that_tells_what_a_score_says_stands_in_place_of_the_remark_
         shown = " ".join(map(str, screen(Screen([drawn]))))
         assert f"{said} Not asked: plotting." in shown
         assert remark not in shown
+        few = Screen([drawn], commands=[EXPLAIN] * (LINES - len(screen(Screen([drawn]))) - 1))
+        assert said in " ".join(map(str, screen(few)))
+        many = Screen([drawn], commands=[*few.commands, EXPLAIN])
+        assert remark in " ".join(map(str, screen(many)))
+        assert len(screen(many)) <= LINES
         assert listed(plugin).scope == f"{said} Not asked: plotting."
     finally:
         BENCHMARKS.remove(name)
