@@ -28,7 +28,7 @@ def plugin_of(benchmark: str) -> "BenchmarkPlugin | None":
 def scope_of(benchmark: str) -> str:
     """Return what a score on a benchmark says, what it does not, and which task types are not asked; may be empty."""
     plugin = plugin_of(benchmark)
-    return "" if plugin is None else f"{plugin.scores_say} {plugin.not_asked}".strip()
+    return "" if plugin is None else plugin.scope
 
 
 def benchmark_id(name: str) -> str:

@@ -5,11 +5,11 @@ from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, deferred
 EMBEDDED = BenchmarkPlugin(
     name="embedded",
     about="questions on drawn scenes that the tools of the package can answer",
-    scores_say=(
+    scope=(
         "Scores measure calling right tools, using results, and refusing. They do not measure eyes, "
-        "doubt about a tool, or real fields."
+        "doubt about a tool, or real fields. "
+        "Not asked: farmland change, pest diagnosis, weed identification, crop disease."
     ),
-    not_asked="Not asked: farmland change, pest diagnosis, weed identification, crop disease.",
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "embedded"),
     files=BenchmarkFiles(
         find=deferred("agrotools_benchmarks.embedded.load:find_drawn", "embedded"),
@@ -19,11 +19,9 @@ EMBEDDED = BenchmarkPlugin(
 FRONTIER = BenchmarkPlugin(
     name="frontier",
     about="questions on drawn scenes that the tools of the package get wrong: what better tools would win",
-    scores_say=(
+    scope=(
         "Scores measure how far eyes, doubt about a tool, or better tools get where ours are wrong. "
-        "They do not measure calling right tools, refusing, or real fields."
-    ),
-    not_asked=(
+        "They do not measure calling right tools, refusing, or real fields. "
         "Not asked: canopy height, band selection, pest diagnosis, weed identification, crop disease."
     ),
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "frontier"),

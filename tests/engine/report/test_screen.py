@@ -174,7 +174,7 @@ def test_a_benchmark_that_tells_what_a_score_says_stands_in_place_of_the_remark_
     said = (
         "A score says how ripe fruit is. It does not say whether it tastes good, or keeps for long."
     )
-    plugin = BenchmarkPlugin(name, print, scores_say=said, not_asked="Not asked: plotting.")
+    plugin = BenchmarkPlugin(name, print, scope=f"{said} Not asked: plotting.")
     remark = "scores say nothing about real fields"
     assert remark in "\n".join(map(str, screen(Screen([drawn]))))
     BENCHMARKS.add(name, plugin)
