@@ -85,8 +85,10 @@ def test_calls_that_no_parser_reads_are_reported() -> None:
 
     assert found(5) == ()
     (line,) = found(6)
-    assert line.startswith("end-to-end: 6 of 100 samples (6.0 %) have a call in a form that is not")
-    assert "and no call was read" in line
+    assert line.startswith(
+        "end-to-end: 6 of 100 samples (6.0 %) have a call in a form that is not read"
+    )
+    assert "; no call was read" in line
     assert "--tool-call-parser" in line
     assert "--protocol react" in line
     call = ToolCall(tool="calculate", arguments={"expression": "1 + 2"})
