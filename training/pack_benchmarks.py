@@ -29,7 +29,7 @@ import numpy as np
 from agrotools_build.templates.slot_draft import PLOT_MARGIN
 
 SHIPPED = Path(__file__).parent.parent / "src" / "agrotools_benchmarks" / "data"
-VERSIONS = {"embedded": "20", "frontier": "16"}
+VERSIONS = {"embedded": "21", "frontier": "17"}
 SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 56, "frontier": 20}

@@ -26,6 +26,7 @@ TABLE = PackageTable(
     functions={
         "check_env": f"{_HERE}.cli.doctor_env:check_env",
         "check_quality": f"{_HERE}.quality:check_quality",
+        "count_deciding": f"{_HERE}.deciding:count_deciding",
         "list_unchecked": f"{_HERE}.cues:list_unchecked",
         "print_findings": f"{_HERE}.cli.findings:print_findings",
         "write_fresh": f"{_HERE}.sources.drawn.fresh:write_fresh",

@@ -38,7 +38,10 @@ def list_all(data_root: Path | None = None, as_json: bool = False) -> None:
         state = f"{each.state}: {each.where}" if each.where else each.state
         if each.there_mb is not None:
             state += f" ({each.there_mb:,.1f} MB there)"
-        typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {state}")
+        typer.echo(f"{each.name}: {each.about}")
+        if each.scope:
+            typer.echo(f"  {each.scope}")
+        typer.echo(f"  needs {each.needs}\n  {state}")
         if each.address:
             size = "" if each.size_mb is None else f" ({each.size_mb:,.1f} MB)"
             typer.echo(f"  from {each.address}{size}\n  terms: {each.licence}")
@@ -213,7 +216,7 @@ def describe_one(
 ) -> None:
     """Print the content of a benchmark: steps, tools and combinations, files, answers, categories, modes."""
     from agrotools.loading.benchmarks import Loading, load_as
-    from agrotools.loading.describing import describe
+    from agrotools.loading.describing import MOST_SAMPLES, describe
     from agrotools.loading.photos import photos_of, samples_of_photos
     from agrotools.report.description import description_tables
     from agrotools.report.terminal import print_parts
@@ -230,6 +233,9 @@ def describe_one(
     )
     benchmark = load_as(name, loading)
     described = describe(benchmark)
+    if described.questions <= MOST_SAMPLES:
+        deciding = function_of("count_deciding")(benchmark.samples)
+        described = described.model_copy(update={"deciding": deciding})
     if as_json:
         of_photos = [each.model_dump(mode="json") for each in samples_of_photos(benchmark.samples)]
         print_json(described.model_dump(mode="json") | {"samples_of_photos": of_photos})

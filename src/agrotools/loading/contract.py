@@ -126,6 +126,9 @@ class BenchmarkPlugin:
     load: "Callable[[Loading], Benchmark]"
     about: str = ""
     """One-line description for ``agrotools benchmarks list``."""
+    scope: str = ""
+    """What a score measures and what it does not, in two sentences, and a third one on the task types that are not
+    asked, if any. They stand on the screen, on the page and in the list of benchmarks."""
     takes_options: bool = False
     """True if the loader accepts ``--option``; it must reject unknown options."""
     without_tools: bool = False

@@ -14,7 +14,7 @@ from agrotools.core.lazy import np
 from agrotools.formats.benchmark import Benchmark
 from agrotools.loading.easy import easy_answers
 from agrotools.packages import packaged_file
-from agrotools.plugin.installed import plugins
+from agrotools.plugin.installed import plugins, scope_of
 from agrotools.scoring.constants import ConstantScores
 from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, counts_in_guess
 from agrotools.scoring.open_text import count_words
@@ -30,6 +30,20 @@ _PAIRED_CORRELATION = 0.3
 """Correlation of the scores of two runs on the same samples for which a detectable difference is given."""
 
 
+class DecidingCalls(FrozenModel):
+    """Reference calls whose result decides: with that of another question in its place, the right answer changes.
+
+    ``questions``: answerable ones whose true results are all known. ``calls``: those of them that another question has
+    a result for. The two tables count questions by the different tools, and by the calls, whose result decides.
+    """
+
+    questions: int
+    calls: int
+    deciding: int
+    tools_per_question: Counts
+    calls_per_question: Counts
+
+
 class Description(FrozenModel):
     """Counts over the samples of a benchmark, the most frequent first; counts by number are in ascending order.
 
@@ -42,6 +56,8 @@ class Description(FrozenModel):
     version: str
     licence: str
     description: str
+    scope: str
+    """What a score says, what it does not, and which task types are not asked; empty if the plug-in does not tell."""
     synthetic: bool
     questions: int
     clusters: int
@@ -79,6 +95,8 @@ class Description(FrozenModel):
     """The floor that runs print: the higher one; empty without any."""
     easy: tuple[str, ...] = ()
     """Kinds of answers that a constant meets too often, and what would help."""
+    deciding: DecidingCalls | None = None
+    """Calls whose result decides; None from :func:`describe`, and if no question has true results."""
     notes: tuple[str, ...] = ()
 
 
@@ -194,6 +212,7 @@ def describe(benchmark: Benchmark) -> Description:
         version=benchmark.version,
         licence=benchmark.licence,
         description=benchmark.header.description,
+        scope=scope_of(benchmark.name),
         synthetic=benchmark.synthetic,
         questions=questions,
         clusters=n_clusters,
@@ -208,6 +227,7 @@ def describe(benchmark: Benchmark) -> Description:
         floors=floors,
         floor=max(floors, key=lambda name: floors[name], default=""),
         easy=tuple(each.sentence() for each in easy),
+        deciding=None,
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: _in_order(counts[name]) for name in _COUNTED},
     )

@@ -49,7 +49,7 @@ def plugin_of(
     """
     plain = {
         name: facts[name]
-        for name in ("name", "about", "takes_options", "without_tools")
+        for name in ("name", "about", "scope", "takes_options", "without_tools")
         if name in facts
     }
     described = facts.get("metrics", {}).items()

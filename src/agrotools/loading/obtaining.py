@@ -40,7 +40,7 @@ from agrotools.loading.downloads import (
     repository_urls,
 )
 from agrotools.packages import package_tables
-from agrotools.plugin.installed import benchmark_id
+from agrotools.plugin.installed import benchmark_id, scope_of
 
 LICENCES_FILE = "LICENCES.md"
 _TERMS = (
@@ -115,6 +115,8 @@ class ListedBenchmark(NamedTuple):
     address: str
     size_mb: float | None
     there_mb: float | None = None
+    scope: str = ""
+    """What a score says, what it does not, and which task types are not asked; empty if the plug-in does not tell."""
 
 
 def list_benchmarks(data_root: Path | None = None) -> list[ListedBenchmark]:
@@ -158,7 +160,15 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
     place = (download.licence, download.address) if download else ("", "")
     about = plugin.about or "of an installed plug-in"
     return ListedBenchmark(
-        plugin.name, about, plugin.files.needs, state, where, *place, size_mb, there_mb
+        plugin.name,
+        about,
+        plugin.files.needs,
+        state,
+        where,
+        *place,
+        size_mb,
+        there_mb,
+        scope_of(plugin.name),
     )
 
 

@@ -25,6 +25,12 @@ def plugin_of(benchmark: str) -> "BenchmarkPlugin | None":
     return BENCHMARKS.get(benchmark) if benchmark in BENCHMARKS else None
 
 
+def scope_of(benchmark: str) -> str:
+    """Return what a score on a benchmark says, what it does not, and which task types are not asked; may be empty."""
+    plugin = plugin_of(benchmark)
+    return "" if plugin is None else plugin.scope
+
+
 def benchmark_id(name: str) -> str:
     """Return the id of the benchmark whose name differs from ``name`` at most in case, ``-`` and ``_``; other names
     and paths are returned unchanged."""

@@ -25,7 +25,10 @@ _TOOL_TABLES = ("Calls by tool", "Tools called together")
 def description_tables(described: Description) -> list[Part]:
     """Return tables of all counts of a :class:`~agrotools.loading.describing.Description`."""
     version = f"version {described.version}{' (drawn by code)' if described.synthetic else ''}"
-    about = [*filter(None, [described.description]), f"licence: {described.licence}"]
+    about = [
+        *filter(None, [described.description, described.scope]),
+        f"licence: {described.licence}",
+    ]
     return [
         Paragraph(f"{described.name}, {version}", "bold"),
         *paragraph([*about, *(f"note: {note}" for note in described.notes)]),
@@ -62,6 +65,10 @@ def _facts(described: Description) -> ReportTable:
         # Runs are compared on the same samples: the figure without pairing is only in the JSON.
         paired = whole_points(described.detectable["paired"])
         facts["points by which two runs near 50 must differ for compare to show it"] = paired
+    if described.deciding is not None and described.deciding.calls:
+        counts = described.deciding
+        share = f"{percent(counts.deciding / counts.calls)} % of {counts.calls:,}"
+        facts["calls whose result decides: another one would change the answer"] = share
     if described.floor:
         shown = [described.floor, *(name for name in described.floors if name != described.floor)]
         scores = ", ".join(f"{name} {percent(described.floors[name])}" for name in shown)
@@ -81,6 +88,7 @@ def _sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
     parts: list[tuple[str, Mapping[str, int]]] = [
         ("Steps per question", described.steps_per_question),
         ("Tools per question", described.tools_per_question),
+        *_deciding_sections(described),
         ("Files per question", described.files_per_question),
         ("Kinds of files", described.file_kinds),
         ("Calls by tool", described.tools),
@@ -98,6 +106,16 @@ def _sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
         if counts not in seen
     ]
     return [(title, counts) for title, counts in parts if set(counts) - {"none", "0"}]
+
+
+def _deciding_sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
+    """Return title and counts of the tables of calls whose result decides."""
+    if described.deciding is None:
+        return []
+    return [
+        ("Calls per question whose result decides", described.deciding.calls_per_question),
+        ("Tools per question whose result decides", described.deciding.tools_per_question),
+    ]
 
 
 def _shown(title: str, counts: Mapping[str, int]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from agrotools.core import Mode
 from agrotools.core.texts import benchmark_title, count_text, tokens_text
+from agrotools.plugin.installed import scope_of
 from agrotools.report.comparison import ModelVerdict, model_verdict
 from agrotools.report.ladder import (
     TITLES,
@@ -186,8 +187,11 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
             scores += [Text(), *meaning]
     else:
         scores = [Text(_why_no_headline(shown.summaries))]
-    above = [*_title(shown, measure, width), *scores]
     below = _next_steps(shown)
+    above = [*_title(shown, measure, width), *scores]
+    if len(above) + len(below) + bool(shown.warnings) > LINES:
+        # The page and the list of benchmarks say what scores measure, too.
+        above = [*_title(shown, measure, width, with_scope=False), *scores]
 
     # Faults get what room is left, and one line in any case; other modes get the rest.
     room = LINES - len(above) - len(below)
@@ -264,17 +268,23 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
     return [Text(line.replace(_NO_BREAK, " "), style=style) for line in lines]
 
 
-def _title(shown: Screen, measure: Measure | None, width: int) -> list[Text]:
-    """Return benchmark with its size, and below it whether pictures are drawn or open answers are not scored."""
+def _title(
+    shown: Screen, measure: Measure | None, width: int, *, with_scope: bool = True
+) -> list[Text]:
+    """Return benchmark with its size, and below it what a score says and whether open answers are not scored.
+
+    Without the first, or of a benchmark that does not tell it, whether its pictures are drawn.
+    """
     summary = shown.summaries[0]
     name = harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip()
     shard = f", shard {summary.shard}" if summary.shard else ""
     title = Text(f"{name}{shard}", style="bold")
     title.append(_size_text(shown, measure), "not bold")
-    remarks = [_DRAWN] if summary.synthetic else []
+    scope = scope_of(summary.benchmark) if with_scope else ""
+    remarks = [scope or (_DRAWN if summary.synthetic else "")]
     if measure and measure[1] == FAS:
         remarks += [f"{note[0].upper()}{note[1:]}." for note in open_text_notes(shown.summaries)]
-    return [title, *(_wrapped(" ".join(remarks), width, "yellow") or [Text()])]
+    return [title, *(_wrapped(" ".join(filter(None, remarks)), width, "yellow") or [Text()])]
 
 
 def _size_text(shown: Screen, measure: Measure | None) -> str:

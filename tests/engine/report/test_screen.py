@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from agrotools.core import BENCHMARKS
+from agrotools.loading.obtaining import listed
+from agrotools.plugin import BenchmarkPlugin
 from agrotools.report.comparison import ModelVerdict, headline_verdict
 from agrotools.report.screen import LINES, Screen, print_screen, screen
 from agrotools.runner.rescore import Rescored
@@ -161,6 +164,32 @@ def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     assert [line.plain for line in screen(Screen([of_pairs([], "m1")]), 80)][
         -1
     ] == "No records to score yet."
+
+
+def test_a_benchmark_that_tells_what_a_score_says_stands_in_place_of_the_remark_on_drawings() -> (
+    None
+):
+    drawn = end_to_end("m1", 0.5, synthetic=True)
+    name = drawn.summary.benchmark
+    said = (
+        "A score says how ripe fruit is. It does not say whether it tastes good, or keeps for long."
+    )
+    plugin = BenchmarkPlugin(name, print, scope=f"{said} Not asked: plotting.")
+    remark = "scores say nothing about real fields"
+    assert remark in "\n".join(map(str, screen(Screen([drawn]))))
+    BENCHMARKS.add(name, plugin)
+    try:
+        shown = " ".join(map(str, screen(Screen([drawn]))))
+        assert f"{said} Not asked: plotting." in shown
+        assert remark not in shown
+        few = Screen([drawn], commands=[EXPLAIN] * (LINES - len(screen(Screen([drawn]))) - 1))
+        assert said in " ".join(map(str, screen(few)))
+        many = Screen([drawn], commands=[*few.commands, EXPLAIN])
+        assert remark in " ".join(map(str, screen(many)))
+        assert len(screen(many)) <= LINES
+        assert listed(plugin).scope == f"{said} Not asked: plotting."
+    finally:
+        BENCHMARKS.remove(name)
 
 
 def test_a_run_of_open_text_alone_names_the_judge() -> None:

@@ -258,5 +258,5 @@ function notices() {
 }
 
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms: ", el("code", {}, "agrotools docs glossary"))].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), head.scope && el("p.dim", {}, head.scope), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms: ", el("code", {}, "agrotools docs glossary"))].filter(Boolean));
 }

@@ -7,6 +7,7 @@ from agrotools.calling.result import certificate
 from agrotools.core import Mode
 from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
+from agrotools.plugin.installed import scope_of
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.html.data import Data
 from agrotools.report.html.runs import PageRun, incomparable, run_facts
@@ -53,6 +54,7 @@ def head_data(
     return {
         "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
         "synthetic": summaries[0].synthetic,
+        "scope": scope_of(summaries[0].benchmark),
         "measure": _measure_data(measure) if measure else None,
         "runs": [
             _run_data(run, name, role, measure)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from agrotools.calling.result import round_significant
 from agrotools.core import SampleFile
-from agrotools_build.area_truth import AreaTruth, Region, count_area
+from agrotools_build.area_truth import AreaTruth, Region, count_area, cut_out
 from agrotools_build.scenes.marks import grown, outlined, random_box
 from agrotools_build.scenes.rows import (
     BANDS,
@@ -245,8 +245,9 @@ def _ranking(
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return ``field``, ``row_part`` (inside a red box, open and dense apart), ``row_plot`` and ``composite``.
 
-    ``row_plot`` is a field, or the part inside the red box where there is one; ``composite`` has three bands each, and
-    ``composite_field`` the same three bands in each field, both inside the red box where there is one.
+    ``row_plot`` is a field, or the part inside the red box where there is one, and ``row_ndvi`` the raster of the same;
+    ``composite`` has three bands each, and ``composite_field`` the same three bands in each field, both inside the red
+    box where there is one.
     """
     record = cast("dict[str, Any]", drawn.record)
     view: View = turn_of(drawn.seed, ("photo", "bands"))
@@ -297,6 +298,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
             lambda index, place: fields[index].plot(place),
             [field.plot_box for field in fields],
         ),
+        drawn.subject("ndvi", _FIELDS, lambda index, place: fields[index].ndvi(place), "row_ndvi"),
         drawn.subject(
             "composites",
             len(composites),
@@ -324,6 +326,7 @@ class _Field:
         self.trial_box: Region | None = item["trial"]
         self.trial_ranking: Mapping[str, Any] = item["trial_bands"] or self.ranking
         self._classes = folder / f"classes_{number}.png"
+        self._raster = folder / f"bands_{number}.tif"
         size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
         self.marked = originals.file(folder / f"marked_{number}.jpg", note=_PHOTO_NOTE, **size)
@@ -400,6 +403,19 @@ class _Field:
         thought = f"I need the areas of crop, weeds and soil in {photo.name}."
         return photo_thing(photo, MEASURE, self.area(None).as_result(self.gsd_m), thought)
 
+    def ndvi(self, place: int) -> Thing:
+        """Return the raster of a field with its mean NDVI, inside the red box of its photo where there is one."""
+        photo = named(self.plot_photo, "image", place)
+        raster = named(self.raster, "bands", place)
+        where, box = "", dict[str, Any]()
+        if self.plot_box:
+            where = f" inside the red box of {photo.name}"
+            box = {"before": (find_outline(photo.name, [*self.plot_box]),), "region": INSIDE}
+        thought = f"I need the mean NDVI of {raster.name}{where}."
+        truth = {"ndvi": _mean_ndvi(self._raster, self.plot_box)}
+        thing = photo_thing(raster, "describe_region", truth, thought, attributes=["cover"], **box)
+        return replace(thing, files=(photo, raster))
+
     def part(self, place: int) -> Thing:
         return self._boxed(named(self.marked, "image", place), self.box)
 
@@ -422,6 +438,19 @@ def _class_map(path: Path) -> NDArray[np.uint8]:
 
     with Image.open(path) as picture:
         return np.asarray(picture, np.uint8)
+
+
+def _mean_ndvi(path: Path, region: Region | None) -> float:
+    """Return the mean NDVI of a drawn raster, in a region if there is one."""
+    import rasterio
+
+    with rasterio.open(path) as raster:
+        red, near_infrared = (
+            raster.read(BANDS.index(band) + 1).astype(np.float64) for band in ("R", "NIR")
+        )
+    ndvi = (near_infrared - red) / (near_infrared + red)
+    mean = float(cut_out(ndvi, region).mean())
+    return cast(float, round_significant(mean, _DIGITS))
 
 
 # No trained heads, so that the observations are the same on every machine.
