@@ -9,6 +9,8 @@ more than chance: the exact interval of the share of clusters that it wins lies 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,9 +44,14 @@ CHANNELS = {
     "query": "the words of the question",
 }
 """Channels beside the pixels, each with what it is."""
+_REMARKS = {
+    "file_size": " (what is in a picture changes its size, too: spots make a JPEG file larger)",
+}
+"""What may explain a finding on a channel, if no one put the answer there."""
 NOT_CHECKED = (
     "pixels: a mark in a corner, a border, the noise of a camera",
     "what only several channels together tell",
+    "what tells only one of three or more answers from the others, in folders of under some hundred questions",
     "whether a question can be answered at all",
     "answers in open text, and charts",
     "groups of questions with fewer than 8 clusters",
@@ -71,6 +78,19 @@ _FEWEST = 2
 """Fewest questions of other clusters that a rule is learnt from."""
 _WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+|[^\w\s]|_|\s{2,}|^\s|\s$")
 """Words, numbers, marks and unusual blanks; the case of letters counts."""
+_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+"""The number that a camera counts its files by: photos are often taken class by class."""
+_DATES = ("DateTimeOriginal", "DateTime")
+_DATE = "%Y:%m:%d %H:%M:%S"
+"""Form of dates in EXIF."""
+_NUMBER = re.compile(r"\d+(?=\D*$)")
+"""The number that a camera counts its files by: photos are often taken class by class."""
+_DATES = ("DateTimeOriginal", "DateTime")
+_DATE = "%Y:%m:%d %H:%M:%S"
+"""Form of dates in EXIF."""
+_TIED = 1
+"""Questions by which two answers of a rule may differ and count as equally frequent: leaving out the own question
+makes its answer the rarer of two equal ones."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\d)")
 _TEXT_TAGS = frozenset(
     "ImageDescription UserComment XPComment XPTitle XPSubject XPKeywords XPAuthor DocumentName Artist Copyright "
@@ -164,7 +184,10 @@ def _channels_of(sample: Sample, slot: Slot, facts: Mapping[str, FileFacts]) -> 
     choices = tuple(getattr(slot, "choices", ()))
     formed = "\n".join(form_lines((slot,)))
     return {
-        "file_name": _Told(tuple(file.name for file in sample.files)),
+        "file_name": _Told(
+            tuple(file.name for file in sample.files),
+            _of_all([_number_in(file.name) for file in sample.files]),
+        ),
         "file_size": _Told(numbers=tuple(each.size for each in files)),
         "picture_size": _Told(numbers=tuple(side for each in files for side in each.picture_size)),
         "file_format": _Told(
@@ -174,13 +197,34 @@ def _channels_of(sample: Sample, slot: Slot, facts: Mapping[str, FileFacts]) -> 
         "metadata": _Told(
             tuple(
                 "; ".join(f"{key}: {text}" for key, text in each.metadata.items()) for each in files
-            )
+            ),
+            _of_all([_time_of(each.metadata) for each in files]),
         ),
         "note": _Told(tuple(file.note or "" for file in sample.files)),
         "toolset": _Told((" ".join(sorted(sample.toolset)), " ".join(sample.toolset))),
         "label": _Told((slot.label, slot.name, formed, *choices[:1], *choices[-1:])),
         "query": _Told((sample.query,)),
     }
+
+
+def _of_all(numbers: Sequence[float | None]) -> tuple[float, ...]:
+    """Return the numbers; none if a file lacks its own, because numbers go by the place of their file."""
+    found = tuple(number for number in numbers if number is not None)
+    return found if len(found) == len(numbers) else ()
+
+
+def _number_in(name: str) -> float | None:
+    """Return the last number in the name of a file."""
+    number = _LAST_NUMBER.search(Path(name).stem)
+    return float(number[0]) if number else None
+
+
+def _time_of(metadata: Mapping[str, str]) -> float | None:
+    """Return the time at which a picture was taken, in seconds."""
+    for key in _DATES:
+        with suppress(ValueError):
+            return datetime.strptime(metadata.get(key, ""), _DATE).replace(tzinfo=UTC).timestamp()
+    return None
 
 
 class _Item(NamedTuple):
@@ -212,9 +256,9 @@ class Cue(NamedTuple):
         """Return what the channel tells, and how sure that is."""
         where = f"{self.group}: " if self.group else ""
         return (
-            f"{where}{CHANNELS[self.channel]} alone give the right answer to {100 * self.right:.0f} % of {self.n} "
-            f"questions on other clusters, the constant answer to {100 * self.base:.0f} %; the gain is at least "
-            f"{100 * self.gain:.0f} points"
+            f"{where}from {CHANNELS[self.channel]} alone, {100 * self.right:.0f} % of {self.n} questions are answered "
+            f"right on other clusters, by the constant answer {100 * self.base:.0f} %; the true gain is at least "
+            f"{100 * self.gain:.0f} points{_REMARKS.get(self.channel, '')}"
         )
 
 

@@ -39,7 +39,11 @@ Change = Callable[[dict[str, Any], str, str], dict[str, Any] | None]
 """Change of a sample of the folder, given its answer and a code for it; returns options of the picture, or None."""
 
 
-def _folder(root: Path, change: Change | None = None, names: tuple[str, ...] = NAMES) -> Path:
+def _folder(
+    root: Path,
+    change: Change | None = None,
+    names: tuple[str, ...] = NAMES,
+) -> Path:
     """Write a benchmark of questions about a photograph each, with a leak."""
     answers = [names[number % len(names)] for number in range(N_PHOTOS)]
     random.Random(1).shuffle(answers)
@@ -90,6 +94,11 @@ def _toolset(sample: dict[str, Any], answer: str, code: str) -> None:
     sample["toolset"] = ["calculate", "plot"] if code == "Q" else ["calculate"]
 
 
+def _checks_of(folder: Path) -> set[str]:
+    """Return the names of the checks that find something in a folder."""
+    return {finding.check for finding in check_quality(folder)}
+
+
 LEAKS: dict[str, tuple[str, Change]] = {
     "gold in the label": ("answer_in_label", _label),
     "a label for each class": ("answer_from_label", _marked_label),
@@ -121,6 +130,26 @@ def test_a_leak_is_found_and_named_by_its_channel(leak: str, tmp_path: Path):
     check, change = LEAKS[leak]
     findings = check_quality(_folder(tmp_path, change))
     assert check in {finding.check for finding in findings}
+
+
+def _numbered(sample: dict[str, Any], answer: str, code: str) -> None:
+    first = 2000 if code == "Q" else 2400
+    sample["files"][0]["name"] = f"IMG_{first + int(sample['cluster'])}.jpg"
+
+
+def _dated(sample: dict[str, Any], answer: str, code: str) -> dict[str, Any]:
+    exif = Image.Exif()
+    day = int(sample["cluster"]) % 10 + (1 if code == "Q" else 15)
+    exif[0x0132] = f"2024:06:{day:02} 09:{sample['cluster']:0>2}:00"  # DateTime
+    return {"exif": exif}
+
+
+@pytest.mark.parametrize(
+    ("channel", "change"), [("file_name", _numbered), ("metadata", _dated)], ids=["name", "date"]
+)
+def test_photos_taken_class_by_class_are_found(channel: str, change: Change, tmp_path: Path):
+    folder = _folder(tmp_path, change)
+    assert f"answer_from_{channel}" in _checks_of(folder)
 
 
 def test_sound_folders_have_no_finding(tmp_path: Path):
