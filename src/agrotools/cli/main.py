@@ -5,8 +5,9 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,7 +24,12 @@ from agrotools.cli.output import (
 from agrotools.packages import CommandEntry, package_tables
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
+    from typer._click import (  # the copy of click bundled with typer
+        Command,
+        Context,
+        HelpFormatter,
+        Parameter,
+    )
 
 _HERE = __name__.rpartition(".")[0]
 _COMMANDS = {
@@ -141,6 +147,17 @@ GONE = {
 """Options of version 0.2.0 that no longer exist, by command, with what to do instead."""
 
 
+def _repeated_option(parameters: "Sequence[Parameter]", args: Sequence[str]) -> str | None:
+    """Return the first option with one value that is given twice; None if there is none."""
+    names = [arg.partition("=")[0] for arg in takewhile(lambda arg: arg != "--", args)]
+    for parameter in parameters:
+        if getattr(parameter, "multiple", True) or getattr(parameter, "is_flag", True):
+            continue
+        if sum(name in parameter.opts for name in names) > 1:
+            return parameter.opts[0]
+    return None
+
+
 class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
 
@@ -148,6 +165,9 @@ class PanelCommand(TyperCommand):
         from typer._click.exceptions import NoSuchOption
 
         keep_typed_arguments(ctx, args)
+        if repeated := _repeated_option(self.get_params(ctx), args):
+            several = " Modes are joined by commas: --mode A,B." if repeated == "--mode" else ""
+            ctx.fail(f"{repeated} is given twice, and only one of the two would count.{several}")
         try:
             return super().parse_args(ctx, args)
         except NoSuchOption as error:

@@ -45,3 +45,10 @@ def test_what_is_neither_an_option_nor_a_key_is_unknown():
 def test_the_whole_help_lists_the_keys():
     shown = run_command("eval", "-h", "all").stdout
     assert all(key in shown for command, key in KEYS if command == "eval")
+
+
+def test_an_option_with_one_value_is_not_given_twice():
+    done = run_command("eval", "embedded", "--mode", "step-by-step", "--mode=end-to-end")
+    assert done.returncode == 2
+    assert "--mode is given twice" in done.stderr
+    assert "--mode A,B" in done.stderr
