@@ -8,7 +8,7 @@ columns would give a zone another row, it is asked which ones are meant.
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -18,7 +18,7 @@ from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import Quantity, is_empty, is_fault, quantity
-from agrotools.text.decimal_marks import Decimal, detect_decimal
+from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 from agrotools_tools.zones.names import texts_of
 from agrotools_tools.zones.shapes import Zones
@@ -106,13 +106,14 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
     notes = _notes_on_the_rest(path.name, rows, join, zones.names)
     keys = tuple(field for _, field in join.pairs)
     of_keys = {column for column, _ in join.pairs}
+    known_marks = _known_marks(rows, of_keys)
     joined: dict[str, list[Any]] = {}
     taken = {name.casefold() for name in zones.fields}
     for column, cells in rows.cells.items():
         # The columns that name the plot have the values of fields that the zones have already.
         if column in of_keys or not any(cells):
             continue
-        values, unit = _values_of(column, cells, settings, readings)
+        values, unit = _values_of(column, cells, known_marks, settings, readings)
         name = column if unit is None or _has_word(column, unit) else f"{column} ({unit})"
         if name.casefold() in taken:
             name = f"table_{name}"
@@ -342,10 +343,17 @@ def _first_filled(rows: _Rows, place: int) -> str:
 
 
 def _values_of(
-    column: str, cells: Sequence[str], settings: Settings, readings: Readings
+    column: str,
+    cells: Sequence[str],
+    known_marks: Mapping[Decimal, str],
+    settings: Settings,
+    readings: Readings,
 ) -> tuple[Sequence[str | float | None], str | None]:
     """Return the cells of a column and their unit. More than half must be numbers of one unit; other cells stay text,
-    as all cells of other columns do, and those of a treatment such as ``60 kg, control``."""
+    as all cells of other columns do, and those of a treatment such as ``60 kg, control``.
+
+    ``known_marks``: decimal marks of other cells of the file.
+    """
     # A treatment may be called "none": placeholders are empty cells among numbers only.
     texts = [None if is_fault(cell) else cell.strip() or None for cell in cells]
     filled = [cell for cell in cells if not is_empty(cell)]
@@ -358,8 +366,10 @@ def _values_of(
     if unit is not None and _are_amounts_and_names(filled, numbers):
         return texts, None
     decimal, is_sure, example = detect_decimal(cell for cell in filled if cell in numbers)
-    if not is_sure:
-        decimal = _asked_mark(column, example, settings, readings)
+    if example:
+        decimal = _mark_in_doubt(
+            column, example, decimal if is_sure else None, known_marks, settings, readings
+        )
     values: list[str | float | None] = []
     for cell, text in zip(cells, texts, strict=True):
         if is_empty(cell):
@@ -389,11 +399,51 @@ def _quantity_of(cell: str, decimal: Decimal) -> Quantity | None:
     return None if found.counted else found
 
 
-def _asked_mark(column: str, example: str, settings: Settings, readings: Readings) -> Decimal:
-    """Return the decimal mark of a column whose numbers may be read in two ways."""
+def _known_marks(rows: _Rows, of_keys: Container[str]) -> dict[Decimal, str]:
+    """Return the decimal marks that cells of a table can only have, each with a cell: ``13,5``."""
+    known: dict[Decimal, str] = {}
+    for column, cells in rows.cells.items():
+        if column in of_keys:
+            continue  # "1.2" may name a plot.
+        for cell in cells:
+            has_mark = "." in cell or "," in cell
+            # A number of a workbook says nothing of how texts are written.
+            if not has_mark or isinstance(cell, NumberText) or _quantity_of(cell, ".") is None:
+                continue
+            mark, _, in_doubt = detect_decimal([cell])
+            if not in_doubt:
+                known.setdefault(mark, f"{cell} of {column}")
+    return known
+
+
+def _mark_in_doubt(
+    column: str,
+    example: str,
+    likely: Decimal | None,
+    known_marks: Mapping[Decimal, str],
+    settings: Settings,
+    readings: Readings,
+) -> Decimal:
+    """Return the decimal mark of a column with cells that may be two numbers, and say which one is taken.
+
+    It is the given one, that of the other cells of the file, the ``likely`` one, or an answer of the user.
+    """
     marks: tuple[Decimal, ...] = (".", ",")
-    choices = tuple(
-        Choice(mark, f"{example} is {quantity(example, mark).value:g}") for mark in marks
+    numbers = {mark: f"{quantity(example, mark).value:.12g}" for mark in marks}
+    given = settings.get("decimal")
+    why = ""
+    if given is None and len(known_marks) == 1:
+        ((decimal, cell),) = known_marks.items()
+        why = f" as in {cell}"
+    elif given is None and likely is not None:
+        decimal = likely
+    else:
+        choices = tuple(Choice(mark, f"{example} is {number}") for mark, number in numbers.items())
+        question = ReadingQuestion(f"Decimal mark of {column}?", "--set=decimal", choices)
+        decimal = "," if readings.choose(question, given) == "," else "."
+    other: Decimal = "." if decimal == "," else ","
+    readings.take(
+        f'{example} of {column} as {numbers[decimal]} (decimal mark "{decimal}"{why}; '
+        f"--set decimal={other} reads {numbers[other]})"
     )
-    question = ReadingQuestion(f"Decimal mark of {column}?", "--set=decimal", choices)
-    return "," if readings.choose(question, settings.get("decimal")) == "," else "."
+    return decimal
