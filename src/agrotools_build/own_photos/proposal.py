@@ -144,7 +144,7 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         ask(
             REPEATED,
             _what_rows_are(column, differing, seen),
-            *_REPEATED,
+            *(way for way in _REPEATED if way != "sum" or measure.unit != "%"),
             suggested=_REPEATED[0],
         )
     if column.ask == "count" and not column.target:
