@@ -148,12 +148,12 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
             suggested=_REPEATED[0],
         )
     if column.ask == "count" and not column.target:
-        known = target_in(name, seen)
+        known, is_clear = target_in(name, seen)
         ask(
             "target",
             f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?",
             *filter(None, [known]),
-            suggested=known or "",
+            suggested=known if known and is_clear else "",
         )
     if column.ask == "diameter" and not column.distance_mm:
         ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?")
