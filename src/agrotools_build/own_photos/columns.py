@@ -159,10 +159,13 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
     if not numbers.values:
         return column
     changes = _number_details(measure, said, numbers)
-    if ask == "count" and said.further:
-        words = own_words(header)
+    # Who looked does not change what is counted.
+    stem = without_person(header)
+    further = said.further if stem == header else read_header(stem, "number").further
+    if ask == "count" and further:
+        words = own_words(stem)
         is_english = said.target is not None and holds(header, said.target)
-        if not is_english or not _are_known(said.further):
+        if not is_english or not _are_known(further):
             # The tool knows English words only, and the further ones may change what is counted, or mean anything.
             return column.model_copy(update={**changes, "target": None, "objects": None})
         target = (

@@ -30,8 +30,8 @@ _APPS = (
         re.compile(r"(.*)-"),
         "groups",
     ),
-    # ec5_uuid: docs.epicollect.net/web-application/metadata. Its default mapping, EC5_AUTO, names a question by its number
-    # and up to 20 characters.
+    # ec5_uuid: docs.epicollect.net/web-application/metadata. Its default mapping, EC5_AUTO, names a question by its
+    # number and its first characters.
     _App("Epicollect5", (frozenset({"ec5_uuid"}),), re.compile(r"(\d+)_"), "numbers"),
 )
 

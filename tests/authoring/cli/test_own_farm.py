@@ -212,6 +212,9 @@ def test_the_plan_that_is_printed_says_what_is_taken_and_what_is_right(farm: Pat
     assert "--set 'Spots.abs_tol=NUMBER'" in done.stdout
     said = _build(farm, "--set=Spots.ask=count", table="t.csv", out="again")
     assert 'column "Spots" is read as' not in said.stdout, "its owner has said it"
+    (farm / "t.plan.toml").unlink()
+    other = _build(farm, "--set=Spots.ask=rating", table="t.csv", out="other")
+    assert "  Spots: numbers: 10 without a unit -> rating" in other.stdout
 
 
 def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Path):
