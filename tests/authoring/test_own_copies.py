@@ -125,6 +125,38 @@ def test_the_group_of_a_question_of_kobotoolbox_is_no_part_of_its_header(tmp_pat
     assert match_rows(folder, tmp_path / "t.csv", given=in_full).images_column == "Tree/Photo"
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        (
+            "SubmissionDate,site-orchard,obs-photo,obs-severity_pct,obs-apples,meta-instanceID,KEY",
+            "2026-06-01,south,{0}.png,{0}.5,{0},uuid:{0},uuid:{0}",
+        ),
+        (
+            "counts-photo,counts-severity_pct,counts-apples,PARENT_KEY,KEY",
+            "{0}.png,{0}.5,{0},u,u/{0}",
+        ),
+        (
+            "ec5_uuid,created_at,title,5_Photo,8_Severity_,9_Number_of_apples",
+            "u{0},2026-06-01,t{0},{0}.png,{0}.25,{0}",
+        ),
+    ],
+)
+def test_headers_of_phone_apps_are_read_as_their_questions(tmp_path: Path, header: str, row: str):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(N_PHOTOS):
+        _picture(number).save(folder / f"{number}.png")
+    rows = [row.format(number) for number in range(N_PHOTOS)]
+    (tmp_path / "t.csv").write_text("\n".join([header, *rows]))
+    readings = Readings()
+    seen = match_rows(folder, tmp_path / "t.csv", readings=readings)
+    asked = [each for each in propose_plan(seen, "farm").plan.columns if each.is_asked]
+    assert [each.ask for each in asked if each.ask != "slice"] == ["severity", "count"]
+    assert {"severity_pct", "Severity"} & {*seen.table.columns}
+    assert any("the questions of" in line for line in readings.taken)
+
+
 def test_the_photo_that_copies_name_is_of_their_set(tmp_path: Path):
     copies = [tmp_path / f"IMG_2_jpg.rf.{letter * 32}.jpg" for letter in "ab"]
     original, other = tmp_path / "IMG_2.jpg", tmp_path / "IMG_2.png"

@@ -18,7 +18,7 @@ from agrotools_build.own_photos.proposal import (
     propose_plan,
 )
 from agrotools_build.own_photos.questions import ColumnNames
-from agrotools_build.own_photos.table import match_rows
+from agrotools_build.own_photos.table import DetectedTable, match_rows
 
 COUNTS = [3, 5, 0, 7, 12, 4, 4, 9, 1, 0, 6, 2]
 SHARES = [12, 30, 5, 7.5, 0, 80, 44, 21, 3, 9, 10, 60]
@@ -196,12 +196,29 @@ def test_things_are_known_in_other_languages(text, thing):
     assert thing_named(text) == thing
 
 
+def _seen(photos, header: str) -> DetectedTable:
+    _read(photos, header, COUNTS)
+    return match_rows(photos, photos.parent / "t.csv")
+
+
 def test_what_a_foreign_header_counts_is_asked_where_it_has_further_words(photos):
     _read(photos, "maçãs maduras", COUNTS)
     seen = match_rows(photos, photos.parent / "t.csv")
     column = column_as("maçãs maduras", "count", seen)
     (question,) = open_questions_of_column(column, seen)
     assert (question.key, question.choices, question.suggested) == ("target", ("apple",), "apple")
+
+
+@pytest.mark.parametrize(
+    ("header", "choices"), [("aantal appels", ()), ("obs apples", ("apple",)), ("grubs", ())]
+)
+def test_what_a_header_of_unknown_words_counts_is_only_known_to_its_owner(photos, header, choices):
+    seen = _seen(photos, header)
+    column = column_as(header, "count", seen)
+    assert (column.target, column.objects) == (None, None)
+    (question,) = open_questions_of_column(column, seen)
+    assert (question.key, question.choices, question.suggested) == ("target", choices, "TARGET")
+    assert column_as("ripe apples", "count", _seen(photos, "ripe apples")).target == "ripe apple"
 
 
 def test_a_range_of_0_to_1_is_a_fraction(photos):

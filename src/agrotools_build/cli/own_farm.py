@@ -175,8 +175,9 @@ def _proposed_plan(seen: "DetectedTable", out: Path, words: Sequence[str]) -> "P
     plan = with_answers(proposal.plan, words, seen)
     shown = {NOTHING: "ignored", UNDECIDED: "not decided"}
     for column in proposal.plan.columns:
-        taken_as = shown.get(column.ask, column.ask)
-        note = note_with_names(proposal.notes[column.column], plan.column(column.column) or column)
+        now = plan.column(column.column) or column
+        taken_as = shown.get(now.ask, now.ask)
+        note = note_with_names(proposal.notes[column.column], now)
         typer.echo(f"  {column.column}: {note} -> {taken_as}")
         is_said = any(word.startswith(f"{column.column}.ask=") for word in words)
         if column.column in proposal.loose and column.ask not in shown and not is_said:

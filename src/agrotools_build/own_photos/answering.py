@@ -32,6 +32,7 @@ from agrotools_build.own_photos.proposal import (
     which_observers,
     which_rows,
 )
+from agrotools_build.own_photos.repeats import REPEATED
 from agrotools_build.own_photos.table import (
     HEADER,
     PHOTO_NUMBERS,
@@ -362,12 +363,17 @@ def _question(need: OpenQuestion) -> ReadingQuestion:
         text,
         _option(need),
         tuple(choices),
-        is_open=need.key not in ("ask", "decimal", "second", ROWS_BEHIND, UNKNOWN_NAMES),
+        is_open=need.key not in _CLOSED,
         placeholder=need.suggested if need.is_owners else "",
     )
 
 
+_CLOSED = ("ask", "decimal", "second", REPEATED, ROWS_BEHIND, UNKNOWN_NAMES)
+"""Keys whose values are all among the choices."""
 _GIVES = {
+    "refuse": "no number: photos with several rows are left out",
+    "sum": "the sum of its rows, which are parts of it",
+    "mean": "the mean of its rows, each of the whole photo",
     RATING: "no questions",
     "kept": "as they are, so that no tool can return them",
     "left-out": "their rows are left out",

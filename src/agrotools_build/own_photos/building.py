@@ -58,6 +58,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_of,
     tolerance_text,
 )
+from agrotools_build.own_photos.repeats import differing_photos, rows_of_photos
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
 from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.own_photos.tool_check import (
@@ -729,20 +730,27 @@ def answers_of(
     texts = seen.cells_of(column.column)
     if all(cells.is_empty(text) for _, _, text in texts):
         skipped.add(column.column, f"column is {EMPTY}", "write the answers into the table")
-    for row, image, text in texts:
-        if cells.is_empty(text):
-            continue
-        try:
-            value = _value(text, column, measure, unknown)
-        except CellFault as fault:
-            # The keys of a second observer's column are those of the first.
-            hint = fault.hint.replace("COLUMN", of or column.column)
-            skipped.add(column.column, fault.reason, hint, row, text[:60])
-            continue
-        by_image.setdefault(image, []).append((row, value))
+    # Rows with equal numbers are parts, too, if those with different ones are.
+    may_be_parts = bool(differing_photos(seen, column))
+    for image, rows in rows_of_photos(seen, column.column).items():
+        for row, text in rows:
+            try:
+                value = _value(text, column, measure, unknown)
+            except CellFault as fault:
+                # The keys of a second observer's column are those of the first.
+                hint = fault.hint.replace("COLUMN", of or column.column)
+                skipped.add(column.column, fault.reason, hint, row, text[:60])
+                if may_be_parts:
+                    # Without one of its parts the number of the photo is not known.
+                    by_image.pop(image, None)
+                    break
+                continue
+            by_image.setdefault(image, []).append((row, value))
     ways = _ways_to_merge(seen, by_image, of or column.column)
     merged = {
-        image: _merge_answers(seen.images.shown_name(image), answers, column, skipped, ways)
+        image: _merge_answers(
+            seen.images.shown_name(image), answers, column, skipped, ways, may_be_parts=may_be_parts
+        )
         for image, answers in by_image.items()
     }
     known = {image: value for image, value in merged.items() if value is not None}
@@ -801,7 +809,7 @@ def agreed_answers(
     first = answers_of(seen, column, skipped, unknown)
     if not column.second:
         return first, ""
-    by_second = column.model_copy(update={"column": column.second})
+    by_second = column.model_copy(update={"column": column.second, "second": column.column})
     second = answers_of(seen, by_second, skipped, unknown, column.column)
     measure = measures()[column.ask]
     both = [image for image in first if image in second]
@@ -1000,26 +1008,32 @@ def _merge_answers(
     column: Column,
     skipped: SkippedRows,
     ways: str,
+    *,
+    may_be_parts: bool,
 ) -> Value | None:
     """Return the value of a picture with one or several (row, value), or None if these contradict each other.
 
-    ``ways``: hint on what may be done about it.
+    ``ways``: hint on what may be done about it. ``may_be_parts``: several rows with one number may be parts of a sum.
     """
     values = list(dict.fromkeys(value for _, value in answers))
-    if len(values) == 1 and column.repeated != "sum":
+    is_one = len(answers) == 1 or (len(values) == 1 and not may_be_parts)
+    if is_one and column.repeated != "sum":
         return values[0]
     numbers = [value for _, value in answers if isinstance(value, int | float)]
     if (
-        column.repeated != "refuse"
+        column.repeated in ("mean", "sum")
         and len(numbers) == len(answers)
         and not isinstance(values[0], bool)
     ):
         return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
     several = " and ".join(f"{value!r} (row {row})" for row, value in answers[:3])
     hint = ways if numbers else "keep one of them"
+    reason = "has different answers for one picture"
+    if len(values) == 1:
+        reason = "has several rows for one picture, which are not one answer on other pictures"
     skipped.add(
         column.column,
-        "has different answers for one picture",
+        reason,
         hint,
         answers[0][0],
         f"{photo}: {several}",

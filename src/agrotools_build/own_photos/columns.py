@@ -159,10 +159,14 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
     if not numbers.values:
         return column
     changes = _number_details(measure, said, numbers)
-    if ask == "count" and said.further:
-        words = own_words(header)
-        if said.target and not holds(header, said.target):
-            # The tool knows English words only, and the further ones may change what is counted.
+    # Who looked does not change what is counted.
+    stem = without_person(header)
+    further = said.further if stem == header else read_header(stem, "number").further
+    if ask == "count" and further:
+        words = own_words(stem)
+        is_english = said.target is not None and holds(header, said.target)
+        if not is_english or not _are_known(further):
+            # The tool knows English words only, and the further ones may change what is counted, or mean anything.
             return column.model_copy(update={**changes, "target": None, "objects": None})
         target = (
             singular(words) if re.fullmatch(r"[^\W\d_]+(?: [^\W\d_]+){0,2}", words) else said.target
@@ -201,9 +205,15 @@ def _values_in_unit(texts: Sequence[str], column: Column, measure: Measure) -> l
     return values
 
 
-def target_in(header: str, seen: DetectedTable) -> str | None:
-    """Return the thing that a header names, in any known language, or None."""
-    return _numbers_header(header, seen.table).target
+def _are_known(further: Sequence[str]) -> bool:
+    """Return True if further words only tell things of a kind apart: those of ``ripe apples``, not ``obs apples``."""
+    return {*further} <= {*words_of("place_or_state")}
+
+
+def target_in(header: str, seen: DetectedTable) -> tuple[str | None, bool]:
+    """Return the thing that a header names, in any known language, or None; True if its other words are known."""
+    said = _numbers_header(header, seen.table)
+    return said.target, _are_known(said.further)
 
 
 def texts_of(header: str, seen: DetectedTable, second: str | None = None) -> list[str]:

@@ -149,8 +149,8 @@ class Column(FrozenModel):
     unit: str | None = None
     """Unit of numbers that are written without one."""
     decimal: cells.Decimal | Literal[""] = "."
-    repeated: Literal["refuse", "mean", "sum"] = "refuse"
-    """Treatment of several rows of one photo; always "refuse" for names and yes/no."""
+    repeated: Literal["refuse", "mean", "sum"] | None = None
+    """Use of several rows of one photo, if the numbers of any photo's rows differ; None: not decided."""
     abs_tol: Annotated[float | None, Field(ge=0)] = None
     rel_tol: Annotated[float | None, Field(ge=0)] = None
     quantity: _PLAIN | None = None

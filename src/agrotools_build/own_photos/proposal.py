@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.core import BenchmarkError
+from agrotools.core.texts import count_text
 from agrotools.formats.tool_labels import nearest_label
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.words import folded
@@ -28,7 +30,7 @@ from agrotools_build.own_photos.columns import (
     target_in,
     texts_of,
 )
-from agrotools_build.own_photos.nearest import HEALTHY, nearest_names
+from agrotools_build.own_photos.nearest import HEALTHY, names_on, nearest_names
 from agrotools_build.own_photos.observers import (
     APART,
     ONLY,
@@ -41,6 +43,7 @@ from agrotools_build.own_photos.observers import (
 )
 from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
 from agrotools_build.own_photos.questions import ColumnNames, crops_of_the_net, quantity_text
+from agrotools_build.own_photos.repeats import REPEATED, differing_photos
 from agrotools_build.own_photos.table import DetectedTable
 
 NUMBERS_OF_OWNER = ("distance_mm", "fx_px", "px_per_cm", "marker_cm")
@@ -137,13 +140,20 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if measure.kind == "number" and not column.decimal:
         *_, cell = detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
         ask("decimal", f"Is {cell or '1,234'} in {name!r} {both_ways(cell or '1,234')}?", ".", ",")
+    if column.repeated is None and (differing := differing_photos(seen, column)):
+        ask(
+            REPEATED,
+            _what_rows_are(column, differing, seen),
+            *(way for way in _REPEATED if way != "sum" or measure.unit != "%"),
+            suggested=_REPEATED[0],
+        )
     if column.ask == "count" and not column.target:
-        known = target_in(name, seen)
+        known, is_clear = target_in(name, seen)
         ask(
             "target",
             f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?",
             *filter(None, [known]),
-            suggested=known or "",
+            suggested=known if known and is_clear else "",
         )
     if column.ask == "diameter" and not column.distance_mm:
         ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?")
@@ -161,6 +171,20 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
+
+
+def _what_rows_are(
+    column: Column, differing: Mapping[Path, Sequence[str]], seen: DetectedTable
+) -> str:
+    """Return the question for what several rows of one photo are, with a photo on which they differ."""
+    photo, texts = next(iter(differing.items()))
+    photos = count_text(len(differing), "photo")
+    has = "has" if len(differing) == 1 else "have"
+    shown = " and ".join(texts[:_ROWS_SHOWN])
+    return (
+        f"{photos} {has} several rows with different numbers in {column.column!r} "
+        f"({seen.images.shown_name(photo)}: {shown}). What is the number of a photo with several rows?"
+    )
 
 
 def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
@@ -213,7 +237,8 @@ def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestio
         as_it_is = [] if is_in_doubt(text) else [text]
         # Words for a plant without a problem ("OK") are too many to be known.
         healthy = [] if column.ask == "weed" else [HEALTHY]
-        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, NOTHING)))
+        of_crop = () if near else names_on(column.ask, crop)
+        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, *of_crop, NOTHING)))
         lacking.append(
             OpenQuestion(name, NAMES, question, choices, part=text, suggested=choices[0])
         )
@@ -288,10 +313,12 @@ def _which_names(column: Column, unknown: Mapping[str, int], crop: str | None) -
     some = list(unknown)[:_MOST_LISTED]
     listed = "; ".join(f"{name!r}{_near(name, column, crop)}" for name in some)
     more = f"; {len(unknown) - len(some)} more" if len(unknown) > len(some) else ""
+    of_crop = names_on(column.ask, crop)
+    known = f" Its names for {crop}: {', '.join(of_crop)}." if of_crop else ""
     return (
         f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
-        f"{listed}{more}. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on "
-        f"your photos. What does {column.column!r} hold?"
+        f"{listed}{more}.{known} Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a "
+        f"pack on your photos. What does {column.column!r} hold?"
     )
 
 
@@ -367,6 +394,10 @@ UNKNOWN_NAMES = "unknown_names"
 """Key of a plan for names that depend on a crop which only the owner knows."""
 _UNKNOWN_NAMES = ("kept", "left-out")
 """Its values, the proposed one first."""
+_REPEATED = ("refuse", "sum", "mean")
+"""Values of :data:`REPEATED`, the proposed one first: photos that are left out have no wrong number."""
+_ROWS_SHOWN = 3
+"""Rows of a photo that a question shows."""
 NAMES = "names"
 """Key of a plan for what unknown names in the table mean."""
 _NAMESAKES = "the table has several columns of this name"

@@ -1,9 +1,10 @@
 """Levels of a column: the different treatments, or blocks, that its cells name.
 
-Spellings that differ in case and spaces alone are one level: ``Hafer``, ``HAFER``. Those that differ in a letter are
-two, and are near if one of them is rare.
+Spellings that differ in case and spaces alone are one level: ``Hafer``, ``HAFER``; ``N120``, ``N 120``. Those that
+differ in a letter are two, and are near if one of them is rare.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median
@@ -60,7 +61,7 @@ def near_pairs(levels: Levels) -> list[tuple[str, str]]:
     for level in rare:
         for other in levels.in_order:
             is_new = (other, level) not in pairs
-            if is_new and _is_slip(_key(level), _key(other)):
+            if is_new and _is_slip(level.casefold(), other.casefold()):
                 pairs.append((level, other))
     return pairs
 
@@ -94,5 +95,5 @@ def _text(value: Any) -> str:
 
 
 def _key(text: str) -> str:
-    """Return a name as it is compared with others."""
-    return " ".join(text.split()).casefold()
+    """Return a name as it is compared with others: spaces tell numbers apart (``1 20`` and ``12 0``), nothing else."""
+    return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(text.split())).casefold()

@@ -8,7 +8,7 @@ columns would give a zone another row, it is asked which ones are meant.
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -18,7 +18,7 @@ from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import Quantity, is_empty, is_fault, quantity
-from agrotools.text.decimal_marks import Decimal, detect_decimal
+from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 from agrotools_tools.zones.names import texts_of
 from agrotools_tools.zones.shapes import Zones
@@ -37,6 +37,8 @@ _LEAST_NUMBERS = 0.5
 """Share of the filled cells above which a column is one of numbers, and its other cells are exceptions."""
 _LISTED = 3
 """Plots that a line names."""
+_MOST_LONE = 10
+"""Rows, and zones, that the line on those which did not join names: their owner has to look at each."""
 
 Pair = tuple[str, str]
 """A column of the table, and the field of the zones with the same values."""
@@ -67,10 +69,14 @@ class _Rows(NamedTuple):
 
 
 class _Join(NamedTuple):
-    """Columns that name a plot with their fields, and the row of each zone; None where it has none."""
+    """Columns that name a plot with their fields, and the row of each zone; None where it has none.
+
+    ``is_loose``: by names without spaces and leading zeros.
+    """
 
     pairs: tuple[Pair, ...]
     places: tuple[int | None, ...]
+    is_loose: bool = False
 
     @property
     def n_zones(self) -> int:
@@ -103,16 +109,19 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
     fitting = " and ".join(field for column, field in join.pairs if field != column)
     to = f" ({fitting} of the zones)" if fitting else ""
     readings.take(f"{where}: {join.n_zones} of {len(rows.numbers)} rows joined by {by}{to}")
+    if join.is_loose:
+        readings.take(_loose_line(rows, join, zones))
     notes = _notes_on_the_rest(path.name, rows, join, zones.names)
     keys = tuple(field for _, field in join.pairs)
     of_keys = {column for column, _ in join.pairs}
+    known_marks = _known_marks(rows, of_keys)
     joined: dict[str, list[Any]] = {}
     taken = {name.casefold() for name in zones.fields}
     for column, cells in rows.cells.items():
         # The columns that name the plot have the values of fields that the zones have already.
         if column in of_keys or not any(cells):
             continue
-        values, unit = _values_of(column, cells, settings, readings)
+        values, unit = _values_of(column, cells, known_marks, settings, readings)
         name = column if unit is None or _has_word(column, unit) else f"{column} ({unit})"
         if name.casefold() in taken:
             name = f"table_{name}"
@@ -183,12 +192,53 @@ def _keys(values: Sequence[Any]) -> list[str | None]:
     return keys
 
 
+def _loose_keys(of: Mapping[str, Sequence[str | None]]) -> dict[str, list[str | None]]:
+    """Return the keys of columns without spaces and leading zeros: ``plot 02`` and ``Plot2`` are one.
+
+    A column whose names this would not keep apart is left out.
+    """
+    loose: dict[str, list[str | None]] = {}
+    for name, keys in of.items():
+        changed = [None if key is None else _loose_key(key) for key in keys]
+        if len(set(changed)) == len(set(keys)):
+            loose[name] = changed
+    return loose
+
+
+def _loose_key(key: str) -> str:
+    # The space of "1 20" and the zero of "1.05" tell numbers apart.
+    together = re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", key)
+    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", together)
+
+
+def _loose_line(rows: _Rows, join: _Join, zones: Zones) -> str:
+    """Return the line on names that join without spaces and leading zeros, with the first one that needs it."""
+    for column, field in join.pairs:
+        named = texts_of(zones.fields.get(field, zones.names))
+        for place, name in zip(join.places, named, strict=True):
+            cell = "" if place is None else rows.cells[column][place]
+            if cell and _keys([cell]) != _keys([name]):
+                return f"names of plots without spaces and leading zeros ({cell} as {name})"
+    return "names of plots without spaces and leading zeros"
+
+
 def _joins(rows: _Rows, fields: Mapping[str, Sequence[str | None]]) -> list[_Join]:
+    """Return the ways to join the rows: by the names as they are, or without spaces and zeros if this joins more."""
+    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
+    exact = _joins_of(columns, fields)
+    loose = _joins_of(_loose_keys(columns), _loose_keys(fields))
+    if loose and (not exact or loose[0].n_zones > exact[0].n_zones):
+        return [join._replace(is_loose=True) for join in loose]
+    return exact
+
+
+def _joins_of(
+    columns: Mapping[str, Sequence[str | None]], fields: Mapping[str, Sequence[str | None]]
+) -> list[_Join]:
     """Return the ways to join the rows that give some zone another row, the best ones first.
 
     Columns that are called as a field of the zones are likelier than those that only have the same values.
     """
-    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
     of_one_name, others = _pairs_of(columns, fields)
     joins = _joins_by(of_one_name, columns, fields, _MOST_TOGETHER)
     return joins or _joins_by([*of_one_name, *others], columns, fields, _MOST_WITH_OTHER_NAMES)
@@ -271,6 +321,11 @@ def _given_join(rows: _Rows, fields: Mapping[str, Sequence[str | None]], text: s
         why = f"--set plot={text}: there is no {unknown[0]}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     join = _join_by(pairs, columns, fields)
+    loose_columns, loose_fields = _loose_keys(columns), _loose_keys(fields)
+    if all(column in loose_columns and field in loose_fields for column, field in pairs):
+        loose = _join_by(pairs, loose_columns, loose_fields)
+        if loose is not None and (join is None or loose.n_zones > join.n_zones):
+            join = loose._replace(is_loose=True)
     if join is None or not join.n_zones:
         what = _equals(pairs, rows, fields) if join is None else "it names no zone"
         why = f"--set plot={text}: {what}"
@@ -327,11 +382,11 @@ def _notes_on_the_rest(file: str, rows: _Rows, join: _Join, names: Sequence[str]
     parts: list[str] = []
     if lone_rows:
         parts.append(
-            f"{count_text(len(lone_rows), 'row')} without a zone ({first_names(lone_rows, _LISTED)})"
+            f"{count_text(len(lone_rows), 'row')} without a zone ({first_names(lone_rows, _MOST_LONE)})"
         )
     if lone_zones:
         parts.append(
-            f"{count_text(len(lone_zones), 'zone')} without a row ({first_names(lone_zones, _LISTED)})"
+            f"{count_text(len(lone_zones), 'zone')} without a row ({first_names(lone_zones, _MOST_LONE)})"
         )
     return [f"{file}: not joined: {' and '.join(parts)}"] if parts else []
 
@@ -342,10 +397,17 @@ def _first_filled(rows: _Rows, place: int) -> str:
 
 
 def _values_of(
-    column: str, cells: Sequence[str], settings: Settings, readings: Readings
+    column: str,
+    cells: Sequence[str],
+    known_marks: Mapping[Decimal, str],
+    settings: Settings,
+    readings: Readings,
 ) -> tuple[Sequence[str | float | None], str | None]:
     """Return the cells of a column and their unit. More than half must be numbers of one unit; other cells stay text,
-    as all cells of other columns do, and those of a treatment such as ``60 kg, control``."""
+    as all cells of other columns do, and those of a treatment such as ``60 kg, control``.
+
+    ``known_marks``: decimal marks of other cells of the file.
+    """
     # A treatment may be called "none": placeholders are empty cells among numbers only.
     texts = [None if is_fault(cell) else cell.strip() or None for cell in cells]
     filled = [cell for cell in cells if not is_empty(cell)]
@@ -358,8 +420,10 @@ def _values_of(
     if unit is not None and _are_amounts_and_names(filled, numbers):
         return texts, None
     decimal, is_sure, example = detect_decimal(cell for cell in filled if cell in numbers)
-    if not is_sure:
-        decimal = _asked_mark(column, example, settings, readings)
+    if example:
+        decimal = _mark_in_doubt(
+            column, example, decimal if is_sure else None, known_marks, settings, readings
+        )
     values: list[str | float | None] = []
     for cell, text in zip(cells, texts, strict=True):
         if is_empty(cell):
@@ -389,11 +453,51 @@ def _quantity_of(cell: str, decimal: Decimal) -> Quantity | None:
     return None if found.counted else found
 
 
-def _asked_mark(column: str, example: str, settings: Settings, readings: Readings) -> Decimal:
-    """Return the decimal mark of a column whose numbers may be read in two ways."""
+def _known_marks(rows: _Rows, of_keys: Container[str]) -> dict[Decimal, str]:
+    """Return the decimal marks that cells of a table can only have, each with a cell: ``13,5``."""
+    known: dict[Decimal, str] = {}
+    for column, cells in rows.cells.items():
+        if column in of_keys:
+            continue  # "1.2" may name a plot.
+        for cell in cells:
+            has_mark = "." in cell or "," in cell
+            # A number of a workbook says nothing of how texts are written.
+            if not has_mark or isinstance(cell, NumberText) or _quantity_of(cell, ".") is None:
+                continue
+            mark, _, in_doubt = detect_decimal([cell])
+            if not in_doubt:
+                known.setdefault(mark, f"{cell} of {column}")
+    return known
+
+
+def _mark_in_doubt(
+    column: str,
+    example: str,
+    likely: Decimal | None,
+    known_marks: Mapping[Decimal, str],
+    settings: Settings,
+    readings: Readings,
+) -> Decimal:
+    """Return the decimal mark of a column with cells that may be two numbers, and say which one is taken.
+
+    It is the given one, that of the other cells of the file, the ``likely`` one, or an answer of the user.
+    """
     marks: tuple[Decimal, ...] = (".", ",")
-    choices = tuple(
-        Choice(mark, f"{example} is {quantity(example, mark).value:g}") for mark in marks
+    numbers = {mark: f"{quantity(example, mark).value:.12g}" for mark in marks}
+    given = settings.get("decimal")
+    why = ""
+    if given is None and len(known_marks) == 1:
+        ((decimal, cell),) = known_marks.items()
+        why = f" as in {cell}"
+    elif given is None and likely is not None:
+        decimal = likely
+    else:
+        choices = tuple(Choice(mark, f"{example} is {number}") for mark, number in numbers.items())
+        question = ReadingQuestion(f"Decimal mark of {column}?", "--set=decimal", choices)
+        decimal = "," if readings.choose(question, given) == "," else "."
+    other: Decimal = "." if decimal == "," else ","
+    readings.take(
+        f'{example} of {column} as {numbers[decimal]} (decimal mark "{decimal}"{why}; '
+        f"--set decimal={other} reads {numbers[other]})"
     )
-    question = ReadingQuestion(f"Decimal mark of {column}?", "--set=decimal", choices)
-    return "," if readings.choose(question, settings.get("decimal")) == "," else "."
+    return decimal

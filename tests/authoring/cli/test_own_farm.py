@@ -212,6 +212,9 @@ def test_the_plan_that_is_printed_says_what_is_taken_and_what_is_right(farm: Pat
     assert "--set 'Spots.abs_tol=NUMBER'" in done.stdout
     said = _build(farm, "--set=Spots.ask=count", table="t.csv", out="again")
     assert 'column "Spots" is read as' not in said.stdout, "its owner has said it"
+    (farm / "t.plan.toml").unlink()
+    other = _build(farm, "--set=Spots.ask=rating", table="t.csv", out="other")
+    assert "  Spots: numbers: 10 without a unit -> rating" in other.stdout
 
 
 def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Path):
@@ -230,7 +233,8 @@ def test_a_photo_that_no_question_can_have_has_a_reason_that_would_help(farm: Pa
 
 
 def test_the_plan_decides_on_the_second_run(farm: Path):
-    assert _build(farm).exit_code == 0, "nothing in the table is unclear"
+    done = _build(farm, "--set", "Severity (%).repeated=refuse")
+    assert done.exit_code == 0, "nothing else in the table is unclear"
     plan = farm / "answers.plan.toml"
     text = plan.read_text().replace('ask = "disease"', 'ask = "nothing"')
     plan.write_text(text.replace('languages = [\n    "en",\n]', 'languages = ["zh"]'))
@@ -419,7 +423,7 @@ def test_answers_that_cannot_be_are_refused(farm: Path, word: str, says: str):
 def test_a_build_that_is_killed_goes_on_with_the_same_command(
     farm: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    _build(farm)
+    _build(farm, "--yes")
     _ask_for(farm, 12)
     shutil.rmtree(farm / "made")
     command = [sys.executable, "-m", "agrotools", "build", "--images",

@@ -10,6 +10,7 @@ from scipy import stats
 
 from agrotools.core import ToolError, UndecidedError, UsageError
 from agrotools.core.readings import Readings
+from agrotools_tools.zones.levels import levels_of
 from agrotools_tools.zones.plan import Plan, join_plan
 from agrotools_tools.zones.shapes import Zones
 from agrotools_tools.zones.treatments import compare_treatments, design_of
@@ -125,6 +126,80 @@ def test_a_cell_that_is_no_number_is_named_and_the_others_are_compared(
     assert design.numbers["Ertrag"] == [4000.5, 4100.5, None, 4300.5, 4400.5, 4500.5]
     assert plan.zones.fields["Ertrag"][2] == text
     assert any(f"row 4 {text!r}" in line for line in readings.left)
+
+
+@pytest.mark.parametrize(
+    ("moisture", "more", "expected", "said"),
+    [
+        (["13,5", "14"], {}, [7140, 6985], 'decimal mark "," as in 13,5 of moisture'),
+        (["13.5", "14"], {}, [7.14, 6.985], 'decimal mark "." as in 13.5 of moisture'),
+        (["13", "14"], {}, [7.14, 6.985], "--set decimal=, reads 7140"),
+        (["13,5", "14"], {"decimal": "."}, [7.14, 6.985], 'decimal mark ".";'),
+    ],
+)
+def test_other_cells_of_the_file_tell_the_decimal_mark_and_a_line_says_what_is_taken(
+    tmp_path: Path, moisture: list[str], more: dict[str, str], expected: list[float], said: str
+) -> None:
+    text = f"Plot;moisture;yield\n1;{moisture[0]};7.140\n2;{moisture[1]};6.985\n"
+    readings = Readings()
+    path = table(tmp_path / "plan.csv", text)
+    fields = joined(path, zones(plot=[1, 2]), readings, **more).zones.fields
+    assert fields["yield"] == expected
+    (line,) = [line for line in readings.taken if line.startswith("7.140 of yield")]
+    assert said in line
+
+
+def test_a_mark_that_no_cell_tells_is_asked_for_and_said_where_yes_takes_it(tmp_path: Path) -> None:
+    path = table(tmp_path / "plan.csv", "Plot;yield\n1;7.140\n2;6.980\n")
+    with pytest.raises(UndecidedError) as caught:
+        joined(path, zones(plot=[1, 2]))
+    assert caught.value.answers == ("--set=decimal=.",)
+    accepted = Readings(accept=True)
+    joined(path, zones(plot=[1, 2]), accepted)
+    assert any("7.140 of yield as 7.14 " in line for line in accepted.taken)
+
+
+def test_spaces_do_not_tell_treatments_apart_unless_they_tell_numbers_apart() -> None:
+    found = levels_of(["Azoto120", "Azoto 120", "Azoto 120", "1 20", "12 0", "60kg", "60 kg"])
+    assert found.in_order == ["1 20", "12 0", "60kg", "Azoto 120"]
+    assert found.joined == {"Azoto 120": ["Azoto120"], "60kg": ["60 kg"]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (["plot 01", "plot 02", "plot 10"], ["Plot 1", "Plot 2", "Plot 10"]),
+        (["P5", "P06", "P 07"], ["P05", "P6", "P7"]),
+        (["P04", "P05", "P 06"], ["P04", "P05", "P06"]),
+    ],
+)
+@pytest.mark.parametrize("answers", [{}, {"plot": "Nr=plot"}])
+def test_plots_join_by_names_without_spaces_and_leading_zeros_and_a_line_says_so(
+    tmp_path: Path, cells: list[str], names: list[str], answers: dict[str, str]
+) -> None:
+    lines = [f"{cell},{place}.5" for place, cell in enumerate(cells)]
+    path = table(tmp_path / "plan.csv", "\n".join(["Nr,yield", *lines]))
+    readings = Readings()
+    fields = joined(path, zones(plot=names), readings, **answers).zones.fields
+    assert fields["yield"] == [0.5, 1.5, 2.5]
+    assert any("without spaces and leading zeros" in line for line in readings.taken)
+
+
+def test_plots_whose_names_differ_in_zeros_alone_stay_apart(tmp_path: Path) -> None:
+    path = table(tmp_path / "plan.csv", "plot,yield\nP1,1\nP01,2\nP2,3\n")
+    readings = Readings()
+    fields = joined(path, zones(plot=["P01", "P1", "P02"]), readings).zones.fields
+    assert fields["yield"] == [2, 1, None]
+    assert not any("leading zeros" in line for line in readings.taken)
+    path = table(tmp_path / "decimals.csv", "plot,yield\n1.5,1\n1.6,2\n")
+    assert joined(path, zones(plot=["1.05", "1.5", "1.6"])).zones.fields["yield"] == [None, 1, 2]
+
+
+def test_up_to_ten_rows_that_do_not_join_are_named(tmp_path: Path) -> None:
+    lines = [f"p{place}" for place in range(12)]
+    path = table(tmp_path / "plan.csv", "\n".join(["plot", "1", "2", *lines]))
+    (note,) = joined(path, zones(plot=[1, 2]), plot="plot").notes
+    assert "p9, ..." in note
 
 
 def test_a_column_of_mostly_text_and_rates_with_a_control_are_no_yields(tmp_path: Path) -> None:
