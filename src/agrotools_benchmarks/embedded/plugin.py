@@ -6,8 +6,8 @@ EMBEDDED = BenchmarkPlugin(
     name="embedded",
     about="questions on drawn scenes that the tools of the package can answer",
     scope=(
-        "Scores measure calling right tools, using results, and refusing. They do not measure eyes, "
-        "doubt about a tool, or real fields. "
+        "Scores measure calling the right tools, using their results, and refusing. They do not show "
+        "what a model sees by itself, nor say anything about real fields. "
         "Not asked: farmland change, pest diagnosis, weed identification, crop disease."
     ),
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "embedded"),
@@ -20,8 +20,8 @@ FRONTIER = BenchmarkPlugin(
     name="frontier",
     about="questions on drawn scenes that the tools of the package get wrong: what better tools would win",
     scope=(
-        "Scores measure how far eyes, doubt about a tool, or better tools get where ours are wrong. "
-        "They do not measure calling right tools, refusing, or real fields. "
+        "Scores measure how far a model gets where our tools are wrong: by looking itself, or by better "
+        "tools. They say nothing about refusing, nor about real fields. "
         "Not asked: canopy height, band selection, pest diagnosis, weed identification, crop disease."
     ),
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "frontier"),
