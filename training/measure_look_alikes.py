@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from fit_strangeness import table_of
 from measure_packs import NOT_STRANGE, few_of_each, photographs_of
 from measure_pests import Features, answers_of
 from numpy.typing import NDArray
@@ -49,8 +50,7 @@ class Pool:
     """Pictures of a pool that no shipped net learnt from, few of each label, and their features."""
 
     def __init__(self, folder: Path, features: Features) -> None:
-        with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = table_of(folder)
         if folder.name in ("leaf_disease", "weeds"):
             rows = [row for row in rows if row["split"] != "train"]
         self.rows = few_of_each(rows)
