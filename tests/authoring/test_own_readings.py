@@ -670,7 +670,8 @@ def test_it_is_asked_whether_rows_without_a_photo_are_of_the_photo_above(photos,
     rows = [[name if part == 0 else "", 10 * part + 5] for name in NAMES for part in range(3)]
     rows += [["", "Total"]]
     table = _csv(tmp_path / "t.csv", [["Photo", "Severity (%)"], *rows])
-    assert _questions(photos, table) == {"--set=unnamed_rows": "above"}
+    asked = {"--set=unnamed_rows": "above", "--set=Severity (%).repeated": "refuse"}
+    assert _questions(photos, table) == asked
     plan, _ = _read(photos, table, "unnamed_rows=above")
     assert plan.unnamed_rows == "above"
     for answer, numbers in (("above", [5.0, 15.0, 25.0]), ("left-out", [5.0])):

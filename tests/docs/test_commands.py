@@ -33,6 +33,7 @@ NOT_RUN = {
     r"scouting\.xlsx": "needs photos with labels: tests/authoring/test_own_table.py",
     r"tools zones ": "needs rasters of a trial: tests/tools/zones/test_zones.py",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/tools/cli/test_packs.py",
+    r"--other neighbours": "needs data sets: tests/tools/recognition/test_strangers.py",
     r"--backbone": "needs an encoder: tests/tools/recognition/test_backbone.py",
     r"--config ray.toml": "needs Ray: tests/engine/calling/test_ray.py",
     r"--config judges.toml": "asks a model",

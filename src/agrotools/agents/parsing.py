@@ -13,7 +13,7 @@ from typing import Any
 from agrotools.agents import markups
 from agrotools.core import Answer, Arguments, CallTools, Protocol, Reply, ToolCall, Unparseable
 from agrotools.core.frozen_model import from_valid
-from agrotools.core.record import UNREAD_CALL
+from agrotools.core.record import UNREAD_ARGUMENTS, UNREAD_CALL
 from agrotools.core.texts import without_surrogates
 from agrotools.models import RequestedCall
 from agrotools.text import turns
@@ -141,10 +141,7 @@ def _native_calls(
     """Return the calls that a model made in its endpoint's own format."""
     if len(requested) > MAX_CALLS:
         raise CallError(f"one message holds more than {MAX_CALLS} calls")
-    try:
-        calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
-    except CallError as error:
-        raise CallError(f"{UNREAD_CALL}: {error}") from error
+    calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
     fields = {"kind": "call", "calls": calls, "thought": thought, "reply": reply, "refused": None}
     return from_valid(CallTools, fields)
 
@@ -158,8 +155,7 @@ def _unparseable(
 ) -> Unparseable:
     """Return the action of a reply that is neither a call nor an answer, with a hint how to write one."""
     unread = text + "".join(as_text(call) for call in requested)
-    # A native call is in the form of the server; only its arguments cannot be read.
-    is_unread_call = str(error).startswith(UNREAD_CALL) and not requested
+    is_unread_call = str(error).startswith(UNREAD_CALL)
     hint = _UNREAD_HINT if protocol == "tool-calling" and is_unread_call else HINTS[protocol]
     return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
@@ -584,7 +580,7 @@ def _arguments(value: object) -> Arguments:
     # Arguments may be a JSON string, and from some models a JSON string within one.
     for _ in range(2):
         if isinstance(value, str):
-            value = loaded(value, "the text of the arguments") if value.strip() else {}
+            value = loaded(value, UNREAD_ARGUMENTS) if value.strip() else {}
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -109,6 +109,10 @@ class Answer(FrozenModel):
 
 UNREAD_CALL = "the output calls a tool in markup that is not understood"
 """Beginning of the reason of outputs that hold a call which the parser of the server or of agrotools should know."""
+UNREAD_ARGUMENTS = "the text of the arguments"
+"""Beginning of the reason of calls whose arguments are no JSON object."""
+UNREAD_CALLS = (UNREAD_CALL, UNREAD_ARGUMENTS)
+"""Beginnings of the reasons of outputs with a call that is not read."""
 
 
 class Unparseable(FrozenModel):

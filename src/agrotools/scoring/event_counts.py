@@ -24,7 +24,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.form_item import asked_items
-from agrotools.core.record import UNREAD_CALL
+from agrotools.core.record import UNREAD_CALL, UNREAD_CALLS
 from agrotools.core.slot import counts_in_headline
 from agrotools.core.texts import count_text
 from agrotools.scoring.attribution import CAUSES, TOOL
@@ -127,7 +127,7 @@ class EventCounts:
             if step.call and (setup := _missing_setup(step, record.sample)):
                 without_backend.add(step.call.tool)
                 self._setups.setdefault(step.call.tool, setup)
-            if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALL):
+            if step.kind == "unparseable" and step.reason.startswith(UNREAD_CALLS):
                 has_unread_call = True
                 self._note_unread(step.reason)
         self._counts["unread_calls"] += has_unread_call
@@ -147,7 +147,7 @@ class EventCounts:
         self._step_by_step = True
         unread = [each for each in actions if isinstance(each, Unparseable)]
         self._counts["unparseable"] += len(unread)
-        unread_calls = [each for each in unread if each.reason.startswith(UNREAD_CALL)]
+        unread_calls = [each for each in unread if each.reason.startswith(UNREAD_CALLS)]
         self._counts["unread_calls"] += bool(unread_calls)
         for each in unread_calls:
             self._note_unread(each.reason)

@@ -8,7 +8,7 @@ import pytest
 from agrotools.agents.markups import MARKUPS
 from agrotools.agents.parsing import HINTS, MAX_CALLS, parse_output
 from agrotools.core import Answer, CallTools, Protocol, Unparseable
-from agrotools.core.record import UNREAD_CALL
+from agrotools.core.record import UNREAD_CALLS
 from agrotools.models import RequestedCall
 
 ARGUMENTS = {"expression": "3*2", "precision": 4, "variables": {"a": [1, 2.5, None, True]}}
@@ -135,7 +135,7 @@ def test_a_call_of_an_offered_tool_in_other_markup_is_no_answer(
 ) -> None:
     action = parse_output(output, protocol=protocol, tools=OFFERED)
     assert isinstance(action, Unparseable), action
-    assert action.reason.startswith(UNREAD_CALL)
+    assert action.reason.startswith(UNREAD_CALLS)
     assert action.hint
     assert isinstance(parse_output(output, protocol=protocol, answer_only=True), Answer)
 
@@ -334,7 +334,7 @@ def test_arguments_of_two_objects_are_told_to_the_model_and_counted_as_a_call_th
     call = RequestedCall(name="a", arguments='{"x": 1}{}')
     action = parse_output("", [call], protocol="tool-calling")
     assert isinstance(action, Unparseable)
-    assert action.reason.startswith(UNREAD_CALL)
+    assert action.reason.startswith(UNREAD_CALLS)
     assert "the text of the arguments goes on behind its JSON: '{}'" in action.reason
 
 

@@ -94,8 +94,8 @@ def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
     scored = run_command(*words, "--backend", "diagnose_pest_disease=pack:mine")
     assert scored.returncode == 0, scored.stderr
     metrics = json.loads(scored.stdout)[0]["modes"]["end-to-end"]["metrics"]
-    assert metrics["fas"]["overall"]["value"] == 1
-    assert metrics["guess"]["overall"]["value"] < 0.6
+    # Drawings are among the other things that packs know, so that not every held one gets a name.
+    assert metrics["fas"]["overall"]["value"] > 0.6 > metrics["guess"]["overall"]["value"]
 
 
 def test_nothing_is_written_if_the_training_cannot_begin(
