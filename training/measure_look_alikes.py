@@ -21,6 +21,7 @@ from measure_packs import NOT_STRANGE, few_of_each, photographs_of
 from measure_pests import Features, answers_of
 from numpy.typing import NDArray
 
+from agrotools.core import UsageError
 from agrotools_tools.recognition.labelled_pictures import LabelledImage, hold_out
 from agrotools_tools.recognition.pack_checks import check_pack
 from agrotools_tools.recognition.pack_features import shipped_features
@@ -167,7 +168,10 @@ def main() -> None:
         if of not in pools:
             pools[of] = Pool(arguments.pools / of, features)
         others = other_things(listed, name, arguments.pools, arguments.data, features)
-        measure(entry, pools[of], others)
+        try:
+            measure(entry, pools[of], others)
+        except UsageError as error:  # a class of one group: none can be held out
+            print(f"| {name} | not measured: {error.message} |")
 
 
 if __name__ == "__main__":
