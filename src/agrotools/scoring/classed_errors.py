@@ -83,9 +83,11 @@ def read_classed_errors(file: Path, runs: Sequence[ClassedRun]) -> ReadErrors:
         of_runs.append(_shares(classes, run.tally))
     if not any(each.n for each in of_runs):
         known = first_names(sorted(_ids(runs[0])), _LISTED)
+        given = first_names(sorted({row.sample for row in rows if row.sample}), _LISTED)
         raise UsageError(
-            f"no row of {file.name} gives a class of error to a sample of {runs[0].name}",
-            hint=f"its samples: {known}; {ACCEPTED}",
+            f"no row of {file.name} gives a class of error to a sample of {runs[0].name}; samples in the file: "
+            f"{given or 'none'}",
+            hint=f"samples of the run: {known}; {ACCEPTED}",
         )
     notes += _notes_on_spelling(rows, spelling)
     return ReadErrors(of_runs, notes)
