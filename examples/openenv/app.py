@@ -23,7 +23,7 @@ from openenv.core.env_server.types import Action, Observation, State
 from agrotools_build import Env, env_rows
 from agrotools_build.env import SPLITS, call_tool, offered_tools
 
-N_ROWS = int(os.environ.get("AGROTOOLS_ROWS", "12"))
+N_ROWS = int(os.environ.get("AGROTOOLS_ROWS", "15"))
 TOOLS = [
     Tool(name=tool["name"], description=tool["description"], input_schema=tool["parameters"])
     for tool in offered_tools()

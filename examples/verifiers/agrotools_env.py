@@ -79,7 +79,7 @@ class AgrotoolsTask(vf.Task[AgrotoolsData, EpisodeState, AgrotoolsTaskConfig]):
 
 class AgrotoolsConfig(vf.TasksetConfig):
     split: Split = "train"
-    num_tasks: int = 12
+    num_tasks: int = 15
     """Number of questions, which are drawn on first use: about 3 s each on two cores."""
     seed: int = 0
     task: AgrotoolsTaskConfig = AgrotoolsTaskConfig()

@@ -11,8 +11,8 @@ from agrotools_build import Env, env_rows
 from agrotools_build.env import draw_group
 
 Call = tuple[str, dict[str, Any]]
-N_ROWS = 12
-"""Rows of the first group of ``train``, which are drawn together."""
+N_ROWS = 15
+"""Rows of the small groups of ``train``, with one whose answer has several parts."""
 
 
 class Episode(NamedTuple):
