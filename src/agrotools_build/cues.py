@@ -83,15 +83,8 @@ _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 _DATES = ("DateTimeOriginal", "DateTime")
 _DATE = "%Y:%m:%d %H:%M:%S"
 """Form of dates in EXIF."""
-_NUMBER = re.compile(r"\d+(?=\D*$)")
-"""The number that a camera counts its files by: photos are often taken class by class."""
-_DATES = ("DateTimeOriginal", "DateTime")
-_DATE = "%Y:%m:%d %H:%M:%S"
-"""Form of dates in EXIF."""
-_TIED = 1
-"""Questions by which two answers of a rule may differ and count as equally frequent: leaving out the own question
-makes its answer the rarer of two equal ones."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\d)")
+"""A number of a text that stands alone."""
 _TEXT_TAGS = frozenset(
     "ImageDescription UserComment XPComment XPTitle XPSubject XPKeywords XPAuthor DocumentName Artist Copyright "
     "ImageHistory comment Comment xmp XML:com.adobe.xmp Description Title".split()

@@ -40,7 +40,7 @@ from agrotools.loading.downloads import (
     repository_urls,
 )
 from agrotools.packages import package_tables
-from agrotools.plugin.installed import benchmark_id, scope_of
+from agrotools.plugin.installed import benchmark_id
 
 LICENCES_FILE = "LICENCES.md"
 _TERMS = (
@@ -168,7 +168,7 @@ def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenc
         *place,
         size_mb,
         there_mb,
-        scope_of(plugin.name),
+        plugin.scope,
     )
 
 

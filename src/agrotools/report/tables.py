@@ -370,6 +370,11 @@ def _without_setting(metric: str, setting: Setting, summary: Summary) -> str:
     """Return the reason why a run has no metric of a setting."""
     if setting.mode not in summary.modes:
         return "not run in this mode"
+    return _without_answers(metric)
+
+
+def _without_answers(metric: str) -> str:
+    """Return the reason why a run with scores has none of a metric."""
     if METRICS[metric].by_judge:
         return f"no judge graded an answer of this run: {_ASK_JUDGE}"
     return _NO_SLOT.format(METRICS[metric].label)
@@ -388,11 +393,7 @@ def _without_score(
         return f"the agent submits no form: its own words alone are scored{of_words}"
     if metric == FAS and OPEN_TEXT_FLOOR in metrics:
         return ONLY_OPEN_TEXT
-    if not metrics:
-        return _without_scores(setting, summary)
-    if METRICS[metric].by_judge:
-        return f"no judge graded an answer of this run: {_ASK_JUDGE}"
-    return _NO_SLOT.format(METRICS[metric].label)
+    return _without_answers(metric) if metrics else _without_scores(setting, summary)
 
 
 ONLY_OPEN_TEXT = f"the answers are open text, which a judge scores: {_ASK_JUDGE}"

@@ -20,6 +20,7 @@ from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import Quantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
+from agrotools_tools.zones.levels import without_spaces
 from agrotools_tools.zones.names import texts_of
 from agrotools_tools.zones.shapes import Zones
 
@@ -206,9 +207,8 @@ def _loose_keys(of: Mapping[str, Sequence[str | None]]) -> dict[str, list[str | 
 
 
 def _loose_key(key: str) -> str:
-    # The space of "1 20" and the zero of "1.05" tell numbers apart.
-    together = re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", key)
-    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", together)
+    # The zero of "1.05" tells numbers apart.
+    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", without_spaces(key))
 
 
 def _loose_line(rows: _Rows, join: _Join, zones: Zones) -> str:

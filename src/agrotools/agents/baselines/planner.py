@@ -6,7 +6,7 @@ its own sample. It shows the score of a model that only copies how similar quest
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple, cast
@@ -334,7 +334,7 @@ class PlanTable:
         least = max(scores) - SAME
         nearest = [each for each, score in zip(allowed, scores, strict=True) if score >= least]
         form = _form(sample)
-        return min(nearest, key=lambda each: (-_overlap(form, each.form), each.id)).position
+        return min(nearest, key=lambda each: (-_jaccard(form, each.form), each.id)).position
 
 
 def _question(sample: Sample) -> str:
@@ -349,12 +349,6 @@ def _form(sample: Sample) -> frozenset[_Asked]:
     return frozenset(_Asked(item.type, item.unit, tuple(sorted(item.choices))) for item in items)
 
 
-def _overlap(first: frozenset[_Asked], second: frozenset[_Asked]) -> float:
-    """Return the share of what two forms ask for that both ask for."""
-    either = first | second
-    return len(first & second) / len(either) if either else 1.0
-
-
 def _kinds(sample: Sample) -> tuple[str, ...]:
     return tuple(sorted(file.kind for file in sample.files))
 
@@ -364,7 +358,7 @@ def _cluster(sample: Sample) -> str:
 
 
 @cache
-def _jaccard(first: tuple[str, ...], second: tuple[str, ...]) -> float:
+def _jaccard(first: Iterable[Hashable], second: Iterable[Hashable]) -> float:
     one, two = Counter(first), Counter(second)
     either = (one | two).total()
     return (one & two).total() / either if either else 1.0
