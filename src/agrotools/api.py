@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from agrotools.agents.modes import Policy, check_object, object_name
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
 from agrotools.core.errors import InvalidRunError
+from agrotools.core.spelling import names_hint
 from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
@@ -257,7 +258,8 @@ class Run:
             UsageError: ``mode`` is not a mode.
         """
         if mode not in MODES:
-            raise UsageError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
+            hint = names_hint(mode, MODES, f"modes: {', '.join(MODES)}")
+            raise UsageError(f"unknown mode {mode!r}", hint=hint)
         part = self.summary.modes.get(mode)
         scores = Scores()
         for name, metric in (part.metrics if part else {}).items():

@@ -147,6 +147,19 @@ GONE = {
 """Options of version 0.2.0 that no longer exist, by command, with what to do instead."""
 
 
+NOT_A_NUMBER = {
+    "Input should be a valid number": "a number is needed",
+    "Input should be a valid integer": "a whole number is needed",
+}
+"""First words of typer's message on a value that is no number, and ours."""
+
+
+def _plain_fault(message: str) -> str:
+    """Return the fault of a value of an option in our words."""
+    ours = (plain for theirs, plain in NOT_A_NUMBER.items() if message.startswith(theirs))
+    return next(ours, message)
+
+
 def _repeated_option(parameters: "Sequence[Parameter]", args: Sequence[str]) -> str | None:
     """Return the first option with one value that is given twice; None if there is none."""
     names = [arg.partition("=")[0] for arg in takewhile(lambda arg: arg != "--", args)]
@@ -162,7 +175,7 @@ class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        from typer._click.exceptions import NoSuchOption
+        from typer._click.exceptions import BadParameter, NoSuchOption
 
         keep_typed_arguments(ctx, args)
         if repeated := _repeated_option(self.get_params(ctx), args):
@@ -176,6 +189,9 @@ class PanelCommand(TyperCommand):
                 raise _only_in_file(key) from error
             if (self.name, error.option_name) in GONE:
                 raise _gone(self.name, error.option_name) from error
+            raise
+        except BadParameter as error:
+            error.message = _plain_fault(error.message)
             raise
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:

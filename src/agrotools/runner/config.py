@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
+from agrotools.core.spelling import names_hint
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
@@ -225,7 +226,10 @@ class RunConfig(_Config):
             return MODES
         names = [name.strip() for name in self.mode.split(",")]
         if unknown := [name for name in names if name not in MODES]:
-            raise UsageError(f"unknown mode {unknown[0]!r}", hint=f"one of {', '.join(MODES)}, all")
+            modes = f"modes: {', '.join(MODES)}, all"
+            raise UsageError(
+                f"unknown mode {unknown[0]!r}", hint=names_hint(unknown[0], MODES, modes)
+            )
         return tuple(mode for mode in MODES if mode in names)
 
 

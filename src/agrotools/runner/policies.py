@@ -12,6 +12,7 @@ from agrotools.agents.protocols import RunProtocol
 from agrotools.calling import tool_specs
 from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.core.spelling import names_hint
 from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
 from agrotools.models import (
@@ -387,9 +388,8 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         case "refuse":
             return unprivileged(_answering(lambda _sample, _view: UNKNOWN))
         case _:
-            raise UsageError(
-                f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN"
-            )
+            known = f"known: {', '.join(BASELINES)}, replay:RUN"
+            raise UsageError(f"unknown baseline {name!r}", hint=names_hint(name, BASELINES, known))
 
 
 def _answering(
