@@ -148,7 +148,7 @@ class Review:
             {
                 "samples": rows,
                 "summary": [*summary],
-                "unfinished": self.correcting.new_questions(reviewer),
+                "unfinished": self.correcting.unfinished(reviewer),
             }
         )
 
@@ -177,6 +177,7 @@ class Review:
         sample = self._sample(request)
         shown = present(self.material, self.pictures, sample)
         shown["made"] = drafted_by(sample, self.material.history(sample.id))
+        shown["corrects"] = self.material.versions is not None and not sample.declared
         return HTMLResponse(render("sample.html.j2", shown=shown))
 
     # --- decisions --------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ and the parts of an answer take their values from the results, or from the label
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
@@ -20,6 +21,7 @@ from agrotools.core import (
     Sample,
     SampleFile,
     Slot,
+    ToleranceSlot,
     first_error,
 )
 from agrotools.core.errors import ErrorInfo
@@ -166,10 +168,10 @@ async def run_steps(
         for step in written.steps
     ]
     ran = (await runner.run_trace(files, steps)).steps
-    return _with_truth(ran, written.steps, base)
+    return steps_with_truth(ran, written.steps, base)
 
 
-def _with_truth(
+def steps_with_truth(
     ran: Sequence[ReferenceStep], written: Sequence[WrittenStep], base: Sample | None
 ) -> list[ReferenceStep]:
     """Return the steps with the truth of calls that did not change, and of calculations that follow from it."""
@@ -263,7 +265,7 @@ def _part_state(
     stands = expected_text(old) if old is not None else ""
     if part.value == "result" or old is None:
         try:
-            slot = bound_slot(_answer_part(part, old), steps, files)
+            slot = _bound(part, steps, files, old)
         except CannotCompose as error:
             return PartState(
                 state="missing", stands=stands, reason=f"{error.message}: {error.hint}"
@@ -279,6 +281,24 @@ def _part_state(
         stands=stands,
         result=expected_text(implied.slot),
     )
+
+
+def _bound(
+    part: WrittenPart, steps: Sequence[ReferenceStep], files: Sequence[SampleFile], old: Slot | None
+) -> Slot:
+    """Return the slot of a part with the value of its result. CannotCompose: there is none that an answer can have.
+
+    A number whose tool states no error keeps the tolerance that the sample has for it.
+    """
+    try:
+        return bound_slot(_answer_part(part, old), steps, files)
+    except CannotCompose as error:
+        if error.reason != "no_stated_error" or not isinstance(old, ToleranceSlot):
+            raise
+        slot = implied_slot(_with_words(old, part), results_of(steps)).slot
+        if not isinstance(slot, ToleranceSlot) or abs(slot.value) <= slot.margin:
+            raise
+        return slot
 
 
 def _answer_part(part: WrittenPart, old: Slot | None) -> AnswerPart:
@@ -355,7 +375,7 @@ def corrected_sample(
     base: Sample,
     written: Written,
     steps: Sequence[ReferenceStep],
-    runner: StepRunner,
+    root: Path,
     by: str,
 ) -> Sample:
     """Return a sample as a reviewer corrected it. CannotCompose: it cannot be made, with the reason."""
@@ -403,7 +423,7 @@ def corrected_sample(
         raise CannotCompose(
             "not_valid", first_error(error), hint="correct it on the page"
         ) from error
-    for fault in check_samples([sample], runner.root):
+    for fault in check_samples([sample], root):
         raise CannotCompose("faults", f"{fault.code}: {fault.message}", hint=fault.hint)
     return sample
 
@@ -443,7 +463,7 @@ def _observed(observation: Observation | None) -> dict[str, JsonValue] | None:
 def _final_slot(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample) -> Slot:
     old = _slot_of(base, part)
     if old is None or part.value == "result":
-        return bound_slot(_answer_part(part, old), steps, base.files)
+        return _bound(part, steps, base.files, old)
     state = _part_state(part, steps, base.files, old)
     if part.value == "stands" and state.state != "same":
         gives = f"the results give {state.result}" if state.result else state.reason

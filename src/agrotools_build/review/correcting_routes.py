@@ -26,7 +26,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools_build.composing import CannotCompose, StepRunner, result_values
+from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
     Written,
@@ -37,7 +37,7 @@ from agrotools_build.review.correcting import (
     written_of,
 )
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures
+from agrotools_build.review.presenting import Pictures, Rendered
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
 
@@ -107,14 +107,14 @@ class Correcting:
         """End the tool workers."""
         await self._stack.aclose()
 
-    def new_questions(self, reviewer: str) -> list[dict[str, str]]:
-        """Return the unfinished new questions of a reviewer, for the list."""
+    def unfinished(self, reviewer: str) -> list[dict[str, str]]:
+        """Return the unfinished work of a reviewer, for the list."""
         if self.material.versions is None:
             return []
         return [
             {"key": work.key, "query": str((work.state or {}).get("query", ""))}
             for work in self.work.of(reviewer)
-            if work.key.startswith(NEW)
+            if work.key.startswith(NEW) or work.key in self.material.facts
         ]
 
     # --- what there is to choose from ---------------------------------------------------------------------------
@@ -158,14 +158,18 @@ class Correcting:
             for file in sample.files if sample else ():
                 if file.path not in seen:
                     seen.add(file.path)
-                    yield {
-                        "sample": sample_id,
-                        "name": file.name,
-                        "kind": file.kind,
-                        "width": file.width_px,
-                        "height": file.height_px,
-                        "shown": file.kind in PREVIEWED_KINDS,
-                    }
+                    yield self._shown_file(sample_id, file)
+
+    def _shown_file(self, sample_id: str, file: SampleFile) -> dict[str, Any]:
+        """Return the facts of a file that the page needs to show it and to draw on it."""
+        is_picture = file.kind in PREVIEWED_KINDS
+        width, height = file.width_px, file.height_px
+        if is_picture and not (width and height):
+            rendered = self.pictures.of_file(file, "small")
+            if isinstance(rendered, Rendered):
+                width, height = rendered.width_px, rendered.height_px
+        facts = {"sample": sample_id, "name": file.name, "kind": file.kind}
+        return {**facts, "width": width, "height": height, "shown": is_picture}
 
     # --- unfinished work ----------------------------------------------------------------------------------------
 
@@ -184,6 +188,7 @@ class Correcting:
                 "work": work and work.model_dump(mode="json"),
                 "results": [self._shown_step(step) for step in steps],
                 "stands": [slot.name for slot in base.answer] if base else [],
+                "files": [self._shown_file(key, file) for file in base.files] if base else [],
             }
         )
 
@@ -229,7 +234,7 @@ class Correcting:
         """Return the observation of a step for the page: result, values with their paths, error, files."""
         observation = step.observation
         if observation is None:
-            return {"values": [], "artifacts": [], "notes": [], "error": None, "ran": False}
+            return {"result": {}, "artifacts": [], "notes": [], "error": None, "labels": {}}
         result = observation.result or {}
         for artifact in observation.artifacts:
             if artifact.sha256 is not None:
@@ -237,8 +242,7 @@ class Correcting:
         while len(self._made) > _MOST_ARTIFACTS:
             self._made.pop(next(iter(self._made)))
         return {
-            "ran": True,
-            "values": [{"path": path, "value": value} for path, value in result_values(result)],
+            "result": {name: result[name] for name in result if name not in ("notes", "flags")},
             "notes": _texts(result, "notes") + _texts(result, "flags"),
             "error": observation.error
             and {"message": observation.error.message, "hint": observation.error.hint or ""},
@@ -246,7 +250,7 @@ class Correcting:
                 {"name": each.name, "kind": each.kind, "sha256": each.sha256}
                 for each in observation.artifacts
             ],
-            "differs": _differs(step),
+            "labels": _other_by_labels(step),
         }
 
     def made(self, request: Request) -> Response:
@@ -274,7 +278,7 @@ class Correcting:
             try:
                 steps = await run_steps(saving.written, files, runner, base)
                 sample = (
-                    corrected_sample(base, saving.written, steps, runner, saving.by)
+                    corrected_sample(base, saving.written, steps, runner.root, saving.by)
                     if base
                     else new_sample(sample_id, saving.written, files, steps, runner, saving.by)
                 )
@@ -366,8 +370,8 @@ def _texts(result: Mapping[str, JsonValue], name: str) -> list[str]:
     return [str(text) for text in texts] if isinstance(texts, list) else []
 
 
-def _differs(step: ReferenceStep) -> bool:
-    """Return True if labels say something else than the tool returned."""
+def _other_by_labels(step: ReferenceStep) -> dict[str, JsonValue]:
+    """Return the fields of a result for which labels say something else than the tool."""
     truth = step.truth or {}
     result = (step.observation and step.observation.result) or {}
-    return any(result.get(name) != value for name, value in truth.items())
+    return {name: value for name, value in truth.items() if result.get(name) != value}
