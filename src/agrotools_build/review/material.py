@@ -337,7 +337,7 @@ def apply_review(
     ]
     kept = [sample for sample in (*latest, *written) if sample.id not in gone]
     remaining = [
-        _edited(each, by_sample[each.id][0]) if each.id in changed else each for each in kept
+        _edited(each, by_sample[each.id]) if each.id in changed else each for each in kept
     ]
     remaining_ids = {sample.id for sample in remaining}
     corrected_ids = (
@@ -378,13 +378,21 @@ def apply_review(
     )
 
 
-def _edited(sample: Sample, decision: Decision) -> Sample:
-    assert decision.edits is not None
+def _edited(sample: Sample, decisions: Sequence[Decision]) -> Sample:
+    """Return a sample with the edit that all reviewers proposed; it says whose label a typed value is."""
+    edits = decisions[0].edits
+    assert edits is not None
     try:
-        return apply_edits(sample, decision.edits)
+        edited = apply_edits(sample, edits)
     except ValueError as error:
         why = f"the edit of sample {sample.id} does not fit it: {error}"
         raise BenchmarkError(why, hint="decide that sample again on the page") from error
+    typed = [name for name, edit in edits.slots.items() if edit.value is not None]
+    if not typed:
+        return edited
+    people: JsonValue = [decision.reviewer for decision in decisions]
+    labels: dict[str, JsonValue] = dict.fromkeys(typed, people)
+    return edited.model_copy(update={"metadata": {**edited.metadata, "own_labels": labels}})
 
 
 def _header(

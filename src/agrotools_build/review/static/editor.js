@@ -150,7 +150,7 @@ function pick(number, path, value) {
 
 function arm(armed, says) {
   page.armed = armed;
-  trouble(`${says} (Esc leaves it as it is)`, "editor");
+  trouble(`${says} (Esc leaves it as it is)`, "asks");
   render();
 }
 

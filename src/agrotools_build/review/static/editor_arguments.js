@@ -43,7 +43,8 @@ function argumentField(name, schema, step, number, tool, act, isRequired) {
   return made;
 }
 
-const takesParts = (schema, kind) => kind === "variables" || (schema.type === "array" && schema.items?.type === "object");
+const NEVER_A_RESULT = ["expression", "presentation", "variables"]; // kinds of arguments; variables have results in them
+const takesParts = (schema, kind) => NEVER_A_RESULT.includes(kind) || (schema.type === "array" && schema.items?.type === "object");
 
 function chip(value, remove) {
   return make("span", { className: "chip" }, make("span", { textContent: `← ${referenceText(value.$ref)}` }), button("✕", remove, { "aria-label": "Remove the reference" }));
@@ -71,7 +72,7 @@ function valueFields(name, schema, value, number, kind, act, isRequired) {
   }
   if (schema.type === "array" && schema.items?.enum) return [checks(schema.items.enum, value, label, set)];
   if (kind === "variables") return [variables(value ?? {}, number, act, name)];
-  if (takesParts(schema, kind) || schema.type === "object") return structure(name, value, number, label, at, act);
+  if (schema.type === "object" || (schema.type === "array" && schema.items?.type === "object")) return structure(name, value, number, label, at, act);
   if (schema.type === "array") {
     const drawn = drawnKind(name, schema, kind);
     const input = text(Array.isArray(value) ? value.join(", ") : value ?? "", drawn === "box" ? "x0, y0, x1, y1" : usual, label, at, (now, merge) => set(listOf(now), merge));
