@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from support.axe import serious_faults
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
@@ -193,12 +194,16 @@ async def test_a_trace_is_corrected_run_bound_and_saved_as_a_new_version(tmp_pat
 
 async def test_a_question_is_written_from_nothing_and_survives_a_killed_server(tmp_path: Path):
     folder = green_blocks(tmp_path / "benchmark", 2)
+    picture = Image.open(folder / "files" / "2.png")
+    picture.rotate(180).save(folder / "files" / "new.png")
+    (folder / "files" / "no_picture.png").write_bytes(b"text")
     async with browser() as chromium:
         server = start_review(folder, "--by", "Ada")
         page = await enter(chromium, server)
         await page.until(SHOWN)
         await open_editor(page, "n")
-        await page.click(".tile[title='image_1.png of rows-0002']")
+        # A picture that lies in the folder, and that no sample has yet.
+        await page.click(".tile[title='files/new.png']")
         await page.until("document.querySelector('.drawable img').naturalWidth > 0")
         await set_field(page, "query", "What share of the second block do the plants cover?")
         await set_field(page, "task_type", "weed_crop_area")
@@ -234,7 +239,9 @@ async def test_a_question_is_written_from_nothing_and_survives_a_killed_server(t
             result = sample["reference"]["steps"][0]["observation"]["result"]
             assert (slot["value"], slot["unit"]) == (result["soil_pct"], "%")
             assert slot["label"] == "share of bare soil"
-            assert sample["files"][0]["path"] == "files/2.png"
+            (file,) = sample["files"]
+            assert (file["path"], file["name"]) == ("files/new.png", "image_1.png")
+            assert (file["width_px"], file["height_px"]) == (320, 240)
             assert sample["metadata"]["written"]["by"] == "Ada"
             assert await page.evaluate("document.getElementById('unfinished').children.length") == 0
             await page.until(

@@ -2,10 +2,13 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
 from pydantic import Field, JsonValue, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -26,6 +29,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
+from agrotools.formats.benchmark import FILES_FOLDER
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
@@ -40,10 +44,16 @@ from agrotools_build.review.material import Material
 from agrotools_build.review.presenting import Pictures, Rendered
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
+from agrotools_build.sources.part import Originals, named
 
 _LARGEST_BODY = 256_000
 _MOST_ARTIFACTS = 500
 """Most files of trial runs whose pictures the page may ask for; older ones are made again by a run."""
+NO_SAMPLE = ""
+"""Id in place of a sample for files of the folder that no sample has."""
+_MOST_UNUSED = 5000
+"""Most pictures without a sample that are offered; each is read once for its hash and size."""
+_SHOWN = re.compile(r"\.(jpe?g|png|tiff?|webp|bmp)$", re.IGNORECASE)
 _CANNOT_WRITE = "this is not a benchmark folder: corrections and new questions need one"
 Body = TypeVar("Body", bound=FrozenModel)
 
@@ -90,6 +100,7 @@ class Correcting:
         self._saving = asyncio.Lock()
         self._runner: StepRunner | None = None
         self._made: dict[tuple[str, str], Artifact] = {}
+        self._unused: dict[str, SampleFile] = {}
         if material.versions is not None:
             self.work = UnfinishedWork(material.versions.folder)
 
@@ -101,6 +112,7 @@ class Correcting:
             Route("/editor/run", self.run, methods=["POST"]),
             Route("/editor/save", self.save, methods=["POST"]),
             Route("/editor/made/{sha256}/{name}", self.made),
+            Route("/editor/file/{number:int}", self.unused_picture),
         ]
 
     async def close(self) -> None:
@@ -159,6 +171,25 @@ class Correcting:
                 if file.path not in seen:
                     seen.add(file.path)
                     yield self._shown_file(sample_id, file)
+        benchmark = self.material.benchmark
+        assert benchmark is not None
+        self._unused = unused_pictures(benchmark.root, seen)
+        for number, (path, file) in enumerate(self._unused.items()):
+            facts = self._shown_file(NO_SAMPLE, file)
+            yield {**facts, "name": path, "as": file.name, "src": f"editor/file/{number}"}
+
+    def unused_picture(self, request: Request) -> Response:
+        """Return a picture of the folder that no sample has, by its place in the list."""
+        pictures, number = [*self._unused.values()], request.path_params["number"]
+        if number >= len(pictures):
+            raise HTTPException(404, "there is no such picture: reload the page")
+        return self.pictures.response(request, self.pictures.of_file, pictures[number])
+
+    def _list_unused(self) -> dict[str, SampleFile]:
+        """Return the pictures that no sample has; listed again after a start, before the page asks for them."""
+        for _ in self._files():
+            pass
+        return self._unused
 
     def _shown_file(self, sample_id: str, file: SampleFile) -> dict[str, Any]:
         """Return the facts of a file that the page needs to show it and to draw on it."""
@@ -168,8 +199,9 @@ class Correcting:
             rendered = self.pictures.of_file(file, "small")
             if isinstance(rendered, Rendered):
                 width, height = rendered.width_px, rendered.height_px
-        facts = {"sample": sample_id, "name": file.name, "kind": file.kind}
-        return {**facts, "width": width, "height": height, "shown": is_picture}
+        facts = {"sample": sample_id, "name": file.name, "as": file.name, "kind": file.kind}
+        place = f"picture/{sample_id}/{quote(file.name)}"
+        return {**facts, "src": place, "width": width, "height": height, "shown": is_picture}
 
     # --- unfinished work ----------------------------------------------------------------------------------------
 
@@ -337,15 +369,33 @@ class Correcting:
         files: dict[str, SampleFile] = {}
         for chosen in written.files:
             sample = self.material.sample(chosen.sample)
-            by_name: Mapping[str, SampleFile] = (
-                {file.name: file for file in sample.files} if sample else {}
-            )
+            by_name = {file.name: file for file in sample.files} if sample else {}
+            if chosen.sample == NO_SAMPLE:
+                by_name = self._unused or self._list_unused()
             if chosen.name not in by_name or chosen.as_ in files:
                 raise HTTPException(
                     422, f"{chosen.as_}: there is no such file, or it is there twice"
                 )
             files[chosen.as_] = by_name[chosen.name].model_copy(update={"name": chosen.as_})
         return tuple(files.values())
+
+
+def unused_pictures(root: Path, used: Collection[str]) -> dict[str, SampleFile]:
+    """Return the pictures in ``files/`` of a benchmark folder that no sample has, by path.
+
+    Their names in a sample reveal nothing: ``image_1.jpg``.
+    """
+    found: dict[str, SampleFile] = {}
+    originals = Originals()
+    for path in sorted((root / FILES_FOLDER).rglob("*")):
+        relative = path.relative_to(root).as_posix()
+        is_picture = _SHOWN.search(path.name) and path.is_file() and not path.is_symlink()
+        if not is_picture or relative in used or len(found) == _MOST_UNUSED:
+            continue
+        file = named(originals.file(path), "image", 1)
+        if file.width_px is not None:  # else it is broken, or no picture
+            found[relative] = file.model_copy(update={"path": relative})
+    return found
 
 
 def _installed(name: str) -> bool:

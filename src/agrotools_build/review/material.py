@@ -336,9 +336,7 @@ def apply_review(
         (versions.sample(sample.id) if versions else None) or sample for sample in benchmark.samples
     ]
     kept = [sample for sample in (*latest, *written) if sample.id not in gone]
-    remaining = [
-        _edited(each, by_sample[each.id]) if each.id in changed else each for each in kept
-    ]
+    remaining = [_edited(each, by_sample[each.id]) if each.id in changed else each for each in kept]
     remaining_ids = {sample.id for sample in remaining}
     corrected_ids = (
         tuple(one for one in versions.corrected if one in remaining_ids) if versions else ()

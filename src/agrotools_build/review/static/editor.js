@@ -64,10 +64,10 @@ const state = () => work.current().state;
 const isNew = () => !page.found.written;
 
 function files() {
-  if (!isNew()) return page.found.files.map((file) => ({ ...file, as: file.name, src: `picture/${file.sample}/${encodeURIComponent(file.name)}` }));
+  if (!isNew()) return page.found.files;
   return state().files.flatMap((chosen) => {
     const file = about.files.find((each) => each.sample === chosen.sample && each.name === chosen.name);
-    return file ? [{ ...file, as: chosen.as, src: `picture/${file.sample}/${encodeURIComponent(file.name)}` }] : [];
+    return file ? [{ ...file, as: chosen.as }] : [];
   });
 }
 
@@ -336,9 +336,9 @@ function toggleFile(file, isChosen) {
   change((now) => {
     if (isChosen) { now.files = now.files.filter((each) => each.sample !== file.sample || each.name !== file.name); return; }
     const taken = new Set(now.files.map((each) => each.as));
-    const dot = file.name.lastIndexOf(".");
-    const [stem, suffix] = dot > 0 ? [file.name.slice(0, dot), file.name.slice(dot)] : [file.name, ""];
-    let as = file.name;
+    const dot = file.as.lastIndexOf(".");
+    const [stem, suffix] = dot > 0 ? [file.as.slice(0, dot), file.as.slice(dot)] : [file.as, ""];
+    let { as } = file;
     for (let number = 2; taken.has(as); number += 1) as = `${stem.replace(/_\d+$/, "")}_${number}${suffix}`;
     now.files.push({ sample: file.sample, name: file.name, as });
   });

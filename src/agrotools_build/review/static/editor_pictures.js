@@ -81,9 +81,9 @@ export function chooser(files, chosen, act) {
   const grid = make("div", { className: "chooser" });
   for (const file of files) {
     const isChosen = chosen.some((each) => each.sample === file.sample && each.name === file.name);
-    const tile = make("button", { type: "button", className: "tile", "aria-pressed": String(isChosen), title: `${file.name} of ${file.sample}` });
-    if (file.shown) tile.append(make("img", { src: `picture/${file.sample}/${encodeURIComponent(file.name)}`, alt: "", loading: "lazy" }));
-    tile.append(make("span", { textContent: `${file.name} · ${file.sample}` }));
+    const tile = make("button", { type: "button", className: "tile", "aria-pressed": String(isChosen), title: file.sample ? `${file.name} of ${file.sample}` : file.name });
+    if (file.shown) tile.append(make("img", { src: file.src, alt: "", loading: "lazy" }));
+    tile.append(make("span", { textContent: file.sample ? `${file.name} · ${file.sample}` : `${file.name} · in no sample` }));
     tile.addEventListener("click", () => act(file, isChosen));
     grid.append(tile);
   }
