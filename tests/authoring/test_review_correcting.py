@@ -82,6 +82,25 @@ def test_a_call_that_did_not_change_keeps_what_labels_say_of_it(base: Sample):
     assert (state.state, state.stands) == ("same", "40 % ± 2")
 
 
+def test_new_words_alone_change_nothing_of_the_trace_and_the_answer(base: Sample, folder: Path):
+    written = Written.model_validate(written_of(base) | {"query": "How much is green, doubled?"})
+    steps = ran(written, base)
+    corrected = corrected_sample(base, written, steps, folder, "Ada")
+    assert corrected.query == "How much is green, doubled?"
+    assert (corrected.reference, corrected.answer) == (base.reference, base.answer)
+
+
+def test_a_calculation_after_a_label_is_made_again_with_the_label(base: Sample, folder: Path):
+    fields = written_of(base)
+    fields["steps"][1]["arguments"]["expression"] = "3 * g"
+    fields["parts"][0]["value"] = "result"
+    written = Written.model_validate(fields)
+    steps = ran(written, base)
+    assert steps[1].truth == {"value": 60.0}
+    corrected = corrected_sample(base, written, steps, folder, "Ada")
+    assert corrected.answer[0].model_dump()["value"] == 60.0
+
+
 def test_a_changed_call_loses_its_label_and_the_reviewer_says_which_value_counts(
     base: Sample, folder: Path
 ):

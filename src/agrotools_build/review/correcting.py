@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
+    Arguments,
     ExactSlot,
     FrozenModel,
     Observation,
@@ -25,10 +26,11 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.errors import ErrorInfo
-from agrotools.core.record import FileName, is_ref
+from agrotools.core.record import FileName, Results, is_ref, resolved_value
 from agrotools.loading.validate import check_samples
 from agrotools.report.layout import expected_text
 from agrotools.scoring.steps import implied_slot
+from agrotools.text.expression_functions import ExpressionError
 from agrotools_build.building import with_plot_weights
 from agrotools_build.composing import (
     AnswerPart,
@@ -41,9 +43,10 @@ from agrotools_build.composing import (
     results_of,
 )
 from agrotools_build.composing.running import grouped
-from agrotools_build.composing.tolerance import EXACT_TOOLS, recalculated
-from agrotools_build.references import steps_in, without_artifacts
+from agrotools_build.composing.tolerance import EXACT_TOOLS
+from agrotools_build.references import steps_in, steps_used, without_artifacts
 from agrotools_build.review.versions import Version
+from agrotools_build.templates.template import exact_result
 
 WRITTEN = "written"
 """Source and template of a sample that was written from nothing."""
@@ -177,31 +180,30 @@ def steps_with_truth(
     """Return the steps with the truth of calls that did not change, and of calculations that follow from it."""
     before = base.reference.steps if base and base.reference else ()
     place = {step.was: number for number, step in enumerate(written) if step.was is not None}
-    kept: list[ReferenceStep] = []
-    for step, source in zip(ran, written, strict=True):
+    unchanged: set[int] = set()
+    results: list[dict[str, JsonValue] | None] = []
+    steps: list[ReferenceStep] = []
+    for number, (step, source) in enumerate(zip(ran, written, strict=True)):
         old = before[source.was] if source.was is not None and source.was < len(before) else None
-        is_same = old is not None and _same_call(old, source, place)
-        # What a calculation gives follows from the truth of the steps before it.
-        truth = old.truth if old and is_same and step.tool not in EXACT_TOOLS else None
-        kept.append(step.model_copy(update={"truth": truth}))
-    if not any(step.truth for step in kept):
-        return kept
+        used = steps_used(source.arguments)
+        truth: dict[str, JsonValue] | None = None
+        if old is not None and _same_call(old, source, place) and used <= unchanged:
+            unchanged.add(number)
+            truth = old.truth
+        elif step.tool in EXACT_TOOLS and any(steps[each].truth for each in used if each < number):
+            truth = _calculated(step.tool, source.arguments, results)
+        steps.append(step.model_copy(update={"truth": truth}))
+        results.append(truth or (step.observation and step.observation.result))
+    return steps
+
+
+def _calculated(tool: str, arguments: Arguments, results: Results) -> dict[str, JsonValue] | None:
+    """Return what a calculation gives from true values; None if it has no value."""
     try:
-        by_labels = recalculated(kept, {})
-    except ValueError:
-        return kept  # a calculation lacks a value; the run says which
-    return [
-        step.model_copy(update={"truth": _true_result(result, step)})
-        if step.tool in EXACT_TOOLS and step.observation and step.observation.result
-        else step
-        for step, result in zip(kept, by_labels, strict=True)
-    ]
-
-
-def _true_result(
-    result: dict[str, JsonValue] | None, step: ReferenceStep
-) -> dict[str, JsonValue] | None:
-    return result and step.observation and without_artifacts(result, step.observation)
+        resolved = cast("dict[str, Any]", resolved_value(dict(arguments), results))
+        return exact_result(tool, resolved)
+    except (ValueError, KeyError, ExpressionError):
+        return None
 
 
 def _same_call(old: ReferenceStep, new: WrittenStep, place: Mapping[int, int]) -> bool:
@@ -377,8 +379,12 @@ def corrected_sample(
     steps: Sequence[ReferenceStep],
     root: Path,
     by: str,
+    twin: Sample | None = None,
 ) -> Sample:
-    """Return a sample as a reviewer corrected it. CannotCompose: it cannot be made, with the reason."""
+    """Return a sample as a reviewer corrected it, whose ``twin`` asks the same.
+
+    CannotCompose: it cannot be made, with the reason.
+    """
     failed = next(
         (
             number
@@ -410,7 +416,9 @@ def corrected_sample(
         "task_type": written.task_type,
         "family": FAMILY_OF_TASK_TYPE.get(written.task_type, base.family),
         "toolset": tuple(dict.fromkeys(toolset)),
-        "reference": ReferenceTrajectory(steps=grouped(_true_steps(steps, base, written))),
+        "reference": ReferenceTrajectory(
+            steps=_in_groups(_true_steps(steps, base, written), base, written)
+        ),
         "answer": with_plot_weights(slots),
         "answer_type": _answer_type(slots, base),
         "metadata": {**base.metadata, "corrected": corrected},
@@ -423,8 +431,9 @@ def corrected_sample(
         raise CannotCompose(
             "not_valid", first_error(error), hint="correct it on the page"
         ) from error
-    for fault in check_samples([sample], root):
-        raise CannotCompose("faults", f"{fault.code}: {fault.message}", hint=fault.hint)
+    for fault in check_samples([sample, twin] if twin else [sample], root):
+        if fault.sample == sample.id:
+            raise CannotCompose("faults", f"{fault.code}: {fault.message}", hint=fault.hint)
     return sample
 
 
@@ -452,6 +461,24 @@ def _true_steps(
         step.model_copy(update={"truth": step.truth or _observed(step.observation)})
         for step in steps
     ]
+
+
+def _in_groups(
+    steps: Sequence[ReferenceStep], base: Sample, written: Written
+) -> tuple[ReferenceStep, ...]:
+    """Return the steps in groups that may swap: those of the sample, if its calls and their order did not change."""
+    before = base.reference.steps if base.reference else ()
+    order = {number: number for number in range(len(before))}
+    is_same = len(before) == len(steps) and all(
+        source.was == number and _same_call(before[number], source, order)
+        for number, source in enumerate(written.steps)
+    )
+    if not is_same:
+        return grouped(steps)
+    return tuple(
+        step.model_copy(update={"group": old.group})
+        for step, old in zip(steps, before, strict=True)
+    )
 
 
 def _observed(observation: Observation | None) -> dict[str, JsonValue] | None:

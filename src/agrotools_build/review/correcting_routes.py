@@ -309,11 +309,13 @@ class Correcting:
             runner = await self._started()
             try:
                 steps = await run_steps(saving.written, files, runner, base)
-                sample = (
-                    corrected_sample(base, saving.written, steps, runner.root, saving.by)
-                    if base
-                    else new_sample(sample_id, saving.written, files, steps, runner, saving.by)
-                )
+                if base is None:
+                    sample = new_sample(sample_id, saving.written, files, steps, runner, saving.by)
+                else:
+                    twin = self.material.sample(base.twin) if base.twin else None
+                    sample = corrected_sample(
+                        base, saving.written, steps, runner.root, saving.by, twin
+                    )
             except CannotCompose as error:
                 raise _refused(error) from error
             version = Version(
