@@ -142,7 +142,7 @@ class Review:
         self.material.update()
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
-        rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
+        rows = [self._row(key, by_sample.get(key, []), reviewer) for key in [*self.material.facts]]
         summary = review_parts(summary_of(self.material.contents, decisions))
         return JSONResponse(
             {

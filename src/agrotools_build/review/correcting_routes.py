@@ -165,7 +165,7 @@ class Correcting:
     def _files(self) -> Iterator[dict[str, Any]]:
         """Yield each file of the folder once, by a sample that has it."""
         seen: set[str] = set()
-        for sample_id in self.material.facts:
+        for sample_id in [*self.material.facts]:
             sample = self.material.sample(sample_id)
             for file in sample.files if sample else ():
                 if file.path not in seen:

@@ -79,7 +79,8 @@ class Material:
 
     @property
     def contents(self) -> dict[str, str]:
-        return {sample_id: facts.content for sample_id, facts in self.facts.items()}
+        # A copy, as another thread may take in a new question meanwhile.
+        return {sample_id: facts.content for sample_id, facts in [*self.facts.items()]}
 
     def update(self) -> None:
         """Take in what reviewers corrected and wrote meanwhile, also in other processes."""

@@ -243,18 +243,27 @@ async function discard() {
 
 function render() {
   if (!page) return;
-  const at = document.activeElement?.dataset?.at;
+  const focused = document.activeElement;
+  const at = focused?.dataset?.at;
+  const typed = at && "selectionStart" in focused ? { value: focused.value, from: focused.selectionStart, to: focused.selectionEnd } : null;
   const [top, left] = [...pane.querySelectorAll(".asked, .done")].map((each) => each.scrollTop);
   const scrolled = pane.scrollTop;
   const section = make("section", { className: "editor", dataset: { key: page.key }, "aria-label": "Editor" }, bar(), conflict(), make("div", { className: "panes" }, askedPane(), tracePane()));
   pane.replaceChildren(section);
   [...pane.querySelectorAll(".asked, .done")].forEach((each, number) => { each.scrollTop = [top, left][number] ?? 0; });
   pane.scrollTop = scrolled;
-  if (at) focusAt(at);
+  if (at) focusAt(at, typed);
   refresh();
 }
 
-const focusAt = (at) => pane.querySelector(`[data-at="${CSS.escape(at)}"]`)?.focus({ preventScroll: true });
+// Give the focus to the field of a place in the state, with the cursor and what is not yet a value, such as half a JSON.
+function focusAt(at, typed = null) {
+  const field = pane.querySelector(`[data-at="${CSS.escape(at)}"]`);
+  field?.focus({ preventScroll: true });
+  if (!field || !typed || typed.from === null) return;
+  if (field.classList.contains("json")) field.value = typed.value;
+  field.setSelectionRange(typed.from, typed.to);
+}
 
 // Update what depends on the state without making fields anew, so that nobody loses the cursor.
 function refresh(says = page.running ? "running…" : "") {
@@ -292,8 +301,20 @@ work.onKept((text) => { const found = pane.querySelector("[data-shows=kept]"); i
 function conflict() {
   if (work.current().of === page.found.of) return null;
   return make("p", { className: "note" }, "Somebody saved another version of this sample after you began. ",
-    button("Begin again with that version", async () => { const { key, reviewer } = page; await work.discard(); page = null; open(key, reviewer); }), " ",
+    button("Begin again with that version", beginAgain), " ",
     button("Replace it with mine", () => { work.rebase(page.found.of); render(); }));
+}
+
+async function beginAgain() {
+  const { key, reviewer } = page;
+  try {
+    await work.discard();
+  } catch (error) {
+    trouble(`not discarded: ${away(error) ? awayText(error) : error.message}`, "editor");
+    return;
+  }
+  page = null;
+  open(key, reviewer);
 }
 
 function askedPane() {

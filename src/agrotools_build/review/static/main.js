@@ -94,6 +94,7 @@ async function show(id) {
   const waiting = outbox().map((each) => each.decision).filter((each) => each.sample === id && each.reviewer === reviewer).at(-1);
   form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null);
   showOthers(article, decisions);
+  showVerdicts(article, decisions);
   fetchAhead(article);
 }
 
@@ -108,6 +109,18 @@ function showOthers(article, decisions) {
     entries.push(Object.assign(document.createElement("p"), { className: "dim", textContent: `${decisions.hidden} decided already: shown once you have` }));
   }
   section.lastElementChild.replaceChildren(...entries);
+}
+
+// Who decided what stands after who drafted and corrected the sample.
+function showVerdicts(article, decisions) {
+  const words = { accept: "accepted", edit: "edit proposed", reject: "rejected" };
+  for (const each of [decisions?.mine, ...(decisions?.others ?? [])].filter(Boolean)) {
+    const name = Object.assign(document.createElement("b"), { textContent: each.reviewer });
+    const day = Object.assign(document.createElement("span"), { className: "dim", textContent: ` ${each.at.slice(0, 10)}` });
+    const item = document.createElement("li");
+    item.append(`${words[each.verdict]} by `, name, day);
+    article.querySelector(".made").append(item);
+  }
 }
 
 function otherEntry(other) {
