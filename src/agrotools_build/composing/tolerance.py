@@ -58,7 +58,7 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
     """Return the tolerance of the number that ``expression`` gives.
 
     Raises:
-        CannotCompose: a tool states no error for a value that the number rests on.
+        CannotCompose: a tool states no error for a value that the number rests on, or no value changes it.
     """
     roots = roots_of(expression, steps)
     results = results_of(steps)
@@ -76,6 +76,12 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
             for changed in values_within_error(expression, steps, root)
         ]
         squares += max(changes, default=0.0) ** 2
+    if not squares:
+        raise CannotCompose(
+            "not_measured",
+            f"{expression} is the same whatever the tools measure",
+            hint="calculate with the measured value",
+        )
     return StatedTolerance(_rounded(math.sqrt(squares)), 0.0, "calculated")
 
 
@@ -102,7 +108,7 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
         CannotCompose: ``no_stated_error``.
     """
     interval = _interval_beside(path, result or {})
-    value = _at(path, result)
+    value = value_at(path, result)
     if interval is not None and is_number(value):
         low, high = interval
         half = max(high - _number(value), _number(value) - low)
@@ -113,7 +119,7 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
         raise CannotCompose(
             "no_stated_error",
             f"{tool} states no error of {path}, so that nobody knows which answers are right",
-            hint=f"bind the answer to one of {', '.join(_known_paths(tool)) or 'the results of another tool'}",
+            hint=f"bind the answer to one of {', '.join(known_paths(tool)) or 'the results of another tool'}",
         )
     return known
 
@@ -127,7 +133,7 @@ def values_within_error(
         CannotCompose: the error of the value is not known.
     """
     results = results_of(steps)
-    value = _at(root.path, results[root.step])
+    value = value_at(root.path, results[root.step])
     if not is_number(value):
         return []
     margin = stated_error(steps[root.step].tool, root.path, results[root.step]).margin_of(
@@ -189,7 +195,7 @@ def _keys(path: str) -> list[str | int]:
     return [name or int(index) for name, index in parts]
 
 
-def _at(path: str, result: Mapping[str, JsonValue] | None) -> JsonValue:
+def value_at(path: str, result: Mapping[str, JsonValue] | None) -> JsonValue:
     try:
         return resolve_ref(f"steps[0].observation.{path}", [dict(result) if result else None])
     except UnresolvedRef:
@@ -227,7 +233,8 @@ def _tolerances() -> dict[tuple[str, str], StatedTolerance]:
     return known
 
 
-def _known_paths(tool: str) -> list[str]:
+def known_paths(tool: str) -> list[str]:
+    """Return the paths in the results of a tool whose error is known."""
     return [path for of, path in _tolerances() if of == tool]
 
 
