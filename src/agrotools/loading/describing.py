@@ -232,6 +232,7 @@ def describe(benchmark: Benchmark) -> Description:
         floor=max(floors, key=lambda name: floors[name], default=""),
         easy=tuple(each.sentence() for each in easy),
         deciding=None,
+        funnel=None,
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: _in_order(counts[name]) for name in _COUNTED},
     )
