@@ -68,7 +68,7 @@ def order_faults(sample: Sample) -> list[str]:
         f"nothing uses the result of step {index} ({reference.steps[index].tool})"
         for index in idle_steps(sample)
     ]
-    declared = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
+    declared = tuple(reference.steps[unit[0]].tool for unit in units_of(reference))
     if len(declared) > MOST_UNITS:
         return [*faults, f"{len(reference.steps)} steps are too many to try all orders"]
     others = [names for names in sequences_that_answer(sample) if names != declared]
@@ -95,7 +95,7 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     """Return the tool names (one per group) of every sequence of reference calls that gives the answer."""
     assert sample.reference is not None
     reference = sample.reference
-    units = _units(reference)
+    units = units_of(reference)
     unit_of = {step: number for number, unit in enumerate(units) for step in unit}
     before = [
         {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)}
@@ -118,8 +118,8 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     return sequences
 
 
-def _units(reference: ReferenceTrajectory) -> list[list[int]]:
-    """Return the steps in order, with those of a group in one list."""
+def units_of(reference: ReferenceTrajectory) -> list[list[int]]:
+    """Return the steps in order, with those of a group, which may swap, in one list."""
     units: dict[tuple[str, int], list[int]] = {}
     for index, step in enumerate(reference.steps):
         units.setdefault(

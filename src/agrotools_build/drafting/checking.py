@@ -8,7 +8,6 @@ from agrotools.calling import get_tool
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     Arguments,
-    ExactSlot,
     ReferenceStep,
     Sample,
     SampleFile,
@@ -35,7 +34,13 @@ from agrotools_build.drafting.material import Labels, Noted, Pictures
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, trace_of
 from agrotools_build.own_photos.plan import measures
-from agrotools_build.quality import idle_steps, leaves, sequences_that_answer, stands_there
+from agrotools_build.quality import (
+    idle_steps,
+    leaves,
+    sequences_that_answer,
+    stands_there,
+    units_of,
+)
 from agrotools_build.references import without_artifacts
 from agrotools_build.templates.slot_draft import same_answer
 
@@ -53,14 +58,20 @@ class Checked:
     doubts: tuple[str, ...]
 
 
-def plain_parts(draft: DraftedQuestion, pictures: Pictures) -> list[AnswerPart]:
+def plain_parts(
+    draft: DraftedQuestion, pictures: Pictures, *, is_persons: bool = False
+) -> list[AnswerPart]:
     """Return the parts of a draft's answer; a name is offered the choices that people noted.
+
+    ``is_persons``: a person wrote the question, with whatever signs.
 
     Raises:
         Dropped: a text is not plain, or a number or a text of a call is the model's own.
     """
-    for text in (draft.question, *(part.label for part in draft.answer)):
-        check_plain(text)
+    if not is_persons:
+        check_plain(draft.question)
+    for part in draft.answer:
+        check_plain(part.label)
     parts = [part_of(part, place) for place, part in enumerate(draft.answer)]
     steps = trace_of(draft.steps)
     check_constants(draft.question, steps, parts, pictures.files)
@@ -122,7 +133,7 @@ async def checked(
     _check_steps(sample)
     _check_words(sample)
     await _check_other_tools(sample, runner)
-    return Checked(sample, tuple(_doubts(sample, labelled, steps)))
+    return Checked(sample, tuple(_doubts(sample, steps, labels)))
 
 
 def _with_label(step: ReferenceStep, files: Sequence[SampleFile], labels: Labels) -> ReferenceStep:
@@ -184,10 +195,10 @@ def _check_steps(sample: Sample) -> None:
         if not _decides(root, sample):
             tool = steps[root.step].tool
             raise Dropped("idle_step", f"the answer is the same whatever {root.path} of {tool} is")
-    declared = tuple(step.tool for step in steps)
-    grouped = len({step.group for step in steps if step.group is not None})
-    others = {names for names in sequences_that_answer(sample) if len(names) < len(declared)}
-    if others and not grouped:
+    # Steps without data between them may swap: only a shorter sequence is another way.
+    n_units = len(units_of(sample.reference))
+    others = {names for names in sequences_that_answer(sample) if len(names) < n_units}
+    if others:
         shortest = min(others, key=lambda names: (len(names), names))
         raise Dropped("other_way", f"{' -> '.join(shortest) or 'no call'} gives the answer, too")
 
@@ -260,26 +271,22 @@ def _call_of(tool: str, sample: Sample) -> Arguments | None:
     return arguments or None
 
 
-def _doubts(
-    sample: Sample, labelled: Sequence[ReferenceStep], steps: Sequence[ReferenceStep]
-) -> list[str]:
+def _doubts(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> list[str]:
     """Return what a reviewer should look at, each as a short sentence."""
     doubts: list[str] = []
-    for number, step in enumerate(labelled):
-        if step.tool in EXACT_TOOLS:
-            continue
-        if step.truth is None:
-            doubts.append(f"step {number} ({step.tool}): no label stands behind the value")
-        observation = steps[number].observation
-        result = observation.result if observation else None
+    for number, step in enumerate(steps):
+        result = step.observation.result if step.observation else None
         flags = result.get("flags") if result else None
         if isinstance(flags, list) and flags:
             doubts.append(f"step {number} ({step.tool}) has flags: {', '.join(map(str, flags))}")
+    found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
+    for root in dict.fromkeys(found):
+        step = steps[root.step]
+        known = labels.truth_of(step, sample.files) or {}
+        if value_at(root.path, known) is None:
+            doubts.append(f"step {root.step} ({step.tool}): no label stands behind {root.path}")
     for slot in sample.answer:
         if isinstance(slot, ToleranceSlot) and slot.margin > _WIDE * abs(slot.value):
-            doubts.append(
-                f"{slot.name}: the tolerance is {slot.margin / abs(slot.value):.0%} of the value"
-            )
-        if isinstance(slot, ExactSlot) and not slot.choices:
-            doubts.append(f"{slot.name}: no choices are offered")
+            share = slot.margin / abs(slot.value)
+            doubts.append(f"{slot.name}: the tolerance is {share:.0%} of the value")
     return doubts

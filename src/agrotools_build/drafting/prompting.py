@@ -40,8 +40,16 @@ def as_data(text: str) -> str:
     return " ".join(text.split()).replace("<", "(").replace(">", ")")[:_LONGEST_DATA]
 
 
+_WORDED = ("choice", "text", "expression", "variables", "series", "chart")
+"""Kinds of optional arguments that a question can give in words. Of files, boxes and numbers nobody has said anything,
+and small models fill in whatever is named: a 1.5B model gave a mask, a region and a scale that did not exist."""
+
+
 def tool_lines(tools: Sequence[str], noted: Sequence[Noted]) -> list[str]:
-    """Return a line for each tool: its call, what it does, and the values of its result that can be asked for."""
+    """Return a line for each tool: its call, what it does, and the values of its result that can be asked for.
+
+    Optional arguments that a question cannot give in words are left out.
+    """
     lines: list[str] = []
     for name in tools:
         spec = get_tool(name).spec
@@ -50,11 +58,14 @@ def tool_lines(tools: Sequence[str], noted: Sequence[Noted]) -> list[str]:
         arguments = [
             _argument(each, schema, is_required=each in required)
             for each, schema in shown["properties"].items()
+            if each in required or spec.agreement.get(each) in _WORDED
         ]
         of_tool = [each.path for each in noted if each.tool == name]
-        paths = list(dict.fromkeys((*of_tool, *known_paths(name)))) or ["value"]
+        exact = ["value"] if name == "calculate" else []
+        paths = list(dict.fromkeys((*of_tool, *known_paths(name), *exact)))
         does = " ".join(spec.description.split()).partition(". ")[0].rstrip(".")
-        lines.append(f"{name}({', '.join(arguments)}): {does}. Results: {', '.join(paths)}")
+        results = f" Results: {', '.join(paths)}" if paths else ""
+        lines.append(f"{name}({', '.join(arguments)}): {does}.{results}")
     return lines
 
 

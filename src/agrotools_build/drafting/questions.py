@@ -111,7 +111,7 @@ class QuestionDrafts:
         draft = read_reply(reply, DraftedQuestion)
         if seed:
             draft = draft.model_copy(update={"question": seed})
-        parts = plain_parts(draft, pictures)
+        parts = plain_parts(draft, pictures, is_persons=bool(seed))
         steps = trace_of(draft.steps)
         if not steps:
             raise Dropped("no_steps", "no call is named")

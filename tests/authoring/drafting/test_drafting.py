@@ -4,11 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agrotools.loading import load_folder
 from agrotools.loading.validate import validate_folder
+from agrotools_build.review.agreement import Decision, ReviewJournal
+from agrotools_build.review.material import open_material
 from support.command import run_command
 from support.drafted import (
     LEAVES,
@@ -285,6 +288,31 @@ def test_the_description_and_the_card_have_the_funnel_with_the_review(
     assert "drafted | run | unique" in (queue / "README.md").read_text(encoding="utf-8")
     printed = run_command("benchmarks", "describe", queue).stdout
     assert "Questions drafted by a model" in printed
+    _decide(queue, "accept", "reject")
+    reviewed = json.loads(run_command("benchmarks", "describe", queue, "--json").stdout)
+    assert _of_review(reviewed) == (2, 0, 1)
+    applied = tmp_path / "applied"
+    assert run_command("review", queue, "--apply", "--out", applied).returncode == 0
+    after = json.loads(run_command("benchmarks", "describe", applied, "--json").stdout)
+    assert after["funnel"] == reviewed["funnel"], "the new folder keeps the counts"
+
+
+def _decide(queue: Path, *verdicts: str) -> None:
+    """Decide on the first samples of a folder as one reviewer."""
+    material = open_material(str(queue))
+    journal = ReviewJournal(material.journal)
+    journal.open_for_writing()
+    for number, (verdict, sample) in enumerate(zip(verdicts, material.facts, strict=False)):
+        decision = {
+            "id": f"{number:08d}", "sample": sample, "content": material.contents[sample],
+            "reviewer": "Ann", "verdict": verdict, "reason": "unclear" if verdict == "reject" else "",
+        }  # fmt: skip
+        journal.append(Decision.model_validate(decision))
+
+
+def _of_review(described: dict[str, Any]) -> tuple[int, ...]:
+    stages = described["funnel"]["stages"]
+    return stages["reviewed"], stages["corrected"], stages["accepted"]
 
 
 def test_other_words_keep_calls_and_answers_and_go_to_the_review(labelled: Path, tmp_path: Path):
