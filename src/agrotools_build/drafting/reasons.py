@@ -6,10 +6,8 @@ from agrotools_build.composing import CannotCompose
 from agrotools_build.composing.reasons import Reason
 
 REASONS: Mapping[str, str] = {
-    "no_reply": "the model gave no whole reply",
     "not_read": "the reply holds no draft in the form that was asked for",
     "not_plain": "a text holds markup, an address or other signs that nobody asks with",
-    "no_file": "a call names a file that the question does not have",
     "call_fails": "a call does not run",
     "no_steps": "it has no call",
     "no_answer": "it has no answer",

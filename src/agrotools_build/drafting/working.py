@@ -15,7 +15,15 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.core import AgrotoolsError, FrozenModel, RunStoreError, Sample, Usage, UsageError
+from agrotools.core import (
+    AgrotoolsError,
+    FrozenModel,
+    InfrastructureError,
+    RunStoreError,
+    Sample,
+    Usage,
+    UsageError,
+)
 from agrotools.core.files import LineFile, read_lines
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader
@@ -281,17 +289,14 @@ async def _ask(
             async def one(request: DraftRequest) -> None:
                 model: Model = model_of(request.number)
                 completion = await model.generate(request.messages(), (), options.settings)
-                reply, is_whole = completion.text, completion.finish_reason in KEPT
+                if completion.finish_reason not in KEPT:
+                    # It may come from a server that is started otherwise, so the draft stays open.
+                    why = completion.detail or f"the model ended with {completion.finish_reason}"
+                    raise InfrastructureError(why, hint="a larger context (-c) may hold the prompt")
+                reply = completion.text
                 # One at a time: a draft must not copy one that is checked meanwhile.
                 async with judging:
-                    outcome, ran = (
-                        await drafting.judge(request, reply)
-                        if is_whole
-                        else (
-                            Dropped("no_reply", completion.detail or completion.finish_reason),
-                            False,
-                        )
-                    )
+                    outcome, ran = await drafting.judge(request, reply)
                 record = DraftRecord(
                     number=request.number,
                     kind=request.kind,
