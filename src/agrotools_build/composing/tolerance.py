@@ -29,6 +29,9 @@ EXACT_TOOLS = frozenset({"calculate", "plot", "lookup_agronomy"})
 """Tools whose results have no error of their own."""
 _ROUNDING = 0.01
 """Relative tolerance of a number without a measured value in it: whoever answers may round it to two digits."""
+_LEAST_SHARE = 0.001
+"""Share of a calculated number that the errors of its measured values must reach: no tool measures so exactly, so that
+less means a number that hardly rests on them, as ``100 + 0.0001 * a``."""
 _INTERVAL = "interval"
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -76,10 +79,10 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
             for changed in values_within_error(expression, steps, root)
         ]
         squares += max(changes, default=0.0) ** 2
-    if not squares:
+    if math.sqrt(squares) <= _LEAST_SHARE * abs(value):
         raise CannotCompose(
             "not_measured",
-            f"{expression} is the same whatever the tools measure",
+            f"{expression} is (nearly) the same whatever the tools measure",
             hint="calculate with the measured value",
         )
     return StatedTolerance(_rounded(math.sqrt(squares)), 0.0, "calculated")

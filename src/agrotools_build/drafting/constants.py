@@ -30,11 +30,11 @@ def check_constants(
 ) -> None:
     """Raise Dropped if a number or a text of a call or an answer is the model's own.
 
-    Allowed are what the question states, defaults of tools, names of files and units, powers of ten, 0, and the numbers
-    up to that of files and calls, as in a mean.
+    Allowed are what the question states, defaults of tools, names of files and units. A calculation may also hold
+    powers of ten and the numbers up to that of files and calls, as in a mean; a comparison only 0.
     """
-    stated = {*_stated(question), *_POWERS, 0.0}
-    stated |= {float(count) for count in range(1, max(len(files), len(steps)) + 1)}
+    stated = {*_stated(question)}
+    factors = {*_POWERS, *(float(n) for n in range(1, max(len(files), len(steps)) + 1))}
     names = {file.name for file in files}
     for step in steps:
         defaults = _defaults(step.tool)
@@ -43,11 +43,11 @@ def check_constants(
                 continue
             _check_numbers(value, stated, f"{step.tool}, {name}")
             if step.tool == "calculate" and name == "expression":
-                _check_expression(str(value), stated, names, step.tool)
+                _check_expression(str(value), stated, factors, names, step.tool)
             elif step.tool == "calculate":
                 _check_texts(value, names, f"{step.tool}, {name}")
     for part in parts:
-        _check_expression(part.from_, stated, names, part.name)
+        _check_expression(part.from_, stated, factors, names, part.name)
 
 
 def _stated(question: str) -> Iterator[float]:
@@ -87,21 +87,28 @@ def _check_texts(value: JsonValue, names: set[str], where: str) -> None:
         raise Dropped("written_value", f"{value!r} ({where}) is a text of the model")
 
 
-def _check_expression(expression: str, stated: set[float], names: set[str], where: str) -> None:
+def _check_expression(
+    expression: str, stated: set[float], factors: set[float], names: set[str], where: str
+) -> None:
     """Check the numbers and texts that are written in an expression; one that cannot be read fails when it runs."""
     plain = REF_PATTERN.sub("ref", expression)
     try:
         tree = ast.parse(plain.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise Dropped("not_read", f"{expression!r} ({where}) is no expression") from None
+    compared = {
+        id(node)
+        for comparison in ast.walk(tree)
+        if isinstance(comparison, ast.Compare)
+        for node in ast.walk(comparison)
+    }
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant):
             continue
         if isinstance(node.value, str):
             _check_texts(node.value, names, where)
-        elif isinstance(node.value, bool) or node.value is None:
-            raise Dropped("written_value", f"{node.value} ({where}) is a value of the model")
-        elif isinstance(node.value, int | float):
-            _check_numbers(node.value, stated, where)
+        elif isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            # A limit decides an answer, a factor only its unit.
+            _check_numbers(node.value, stated | ({0.0} if id(node) in compared else factors), where)
         else:
             raise Dropped("written_value", f"{node.value!r} ({where}) is a value of the model")

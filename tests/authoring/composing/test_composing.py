@@ -73,6 +73,13 @@ def test_the_errors_of_calculated_values_add_up_as_independent_ones():
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("expression", ["a * 0 + 42", "a * 0.000001 + 42"])
+def test_a_number_that_does_not_rest_on_what_is_measured_has_no_tolerance(expression):
+    steps = [_counted(30), _calculated(expression, 42, a=("steps[0].observation.count", 30))]
+    assert _reason(lambda: tolerance_of("steps[1].observation.value", steps)) == "not_measured"
+
+
+@pytest.mark.unit
 def test_a_value_whose_error_no_tool_states_is_refused_with_those_it_states():
     with pytest.raises(CannotCompose) as raised:
         tolerance_of("steps[0].observation.n_lesions", [_lesions()])

@@ -90,6 +90,9 @@ def _constants(question, expression, from_="steps[0].observation.value", **varia
         ("We pick 1,500 a day, how long does it take?", "n / 1500", ""),
         ("How long does it take?", "n / 35", "unstated_number"),
         ("How many hectares is it?", "n / 10000", ""),
+        ("Are there any?", "n > 0", ""),
+        ("Are there many?", "n > 10", "unstated_number"),
+        ("Are there more than 10?", "n > 10", ""),
         ("How many hectares is it?", "convert(n, 'm2', 'ha')", ""),
         ("What is it?", "'rust' if n > 0 else 'scab'", "written_value"),
         ("What is it?", "n > 0 or True", "written_value"),
@@ -99,6 +102,12 @@ def _constants(question, expression, from_="steps[0].observation.value", **varia
 def test_numbers_and_texts_of_a_calculation_stand_in_the_question(question, expression, reason):
     variables = {"n": {"$ref": "steps[0].observation.count"}}
     assert _reason(lambda: _constants(question, expression, **variables)) == reason
+
+
+def test_a_tool_is_given_no_number_that_nobody_stated():
+    step = TraceStep(tool="analyze_lesions", arguments={"image": "a.jpg", "scale_mm_px": 0.1})
+    assert _reason(check_constants, "How sick is it?", [step], [], []) == "unstated_number"
+    assert _reason(check_constants, "At 0.1 mm a pixel, how sick is it?", [step], [], []) == ""
 
 
 def test_variables_and_the_place_of_an_answer_hold_no_values_either():
