@@ -19,6 +19,7 @@ _PROMPTS = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     autoescape=False,
+    auto_reload=False,
 )
 _LONGEST_DATA = 300
 """Characters of a text from a label that a prompt holds: a quantity or a name is far shorter."""
@@ -63,8 +64,9 @@ def tool_lines(tools: Sequence[str], noted: Sequence[Noted]) -> list[str]:
         of_tool = [each.path for each in noted if each.tool == name]
         exact = ["value"] if name == "calculate" else []
         paths = list(dict.fromkeys((*of_tool, *known_paths(name), *exact)))
-        does = " ".join(spec.description.split()).partition(". ")[0].rstrip(".")
-        results = f" Results: {', '.join(paths)}" if paths else ""
+        # What follows a colon lists all fields of the result, of which few can be asked for.
+        does = " ".join(spec.description.split()).partition(". ")[0].partition(":")[0].rstrip(".")
+        results = f" Results to ask for: {', '.join(paths)}" if paths else ""
         lines.append(f"{name}({', '.join(arguments)}): {does}.{results}")
     return lines
 
