@@ -1,8 +1,11 @@
 """``agrotools draft``: good drafts reach the review, and whatever a model writes, nothing wrong does."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from support.drafted import (
     severity_draft,
     write_leaves,
 )
-from support.openai_server import serving
+from support.openai_server import Endpoint, serving
 
 pytestmark = pytest.mark.process
 
@@ -190,15 +193,9 @@ def test_a_killed_command_goes_on_where_it_stopped(labelled: Path, tmp_path: Pat
     out = tmp_path / "out"
     author = Author(*map(severity_draft, numbered("how sick is it, in percent?", LEAVES)))
     with serving(author, latency_s=0.3) as endpoint:
-        words = [
-            sys.executable, "-m", "agrotools", "draft", labelled, "--model", "author", "--base-url",
-            endpoint.base_url, "--out", out, "--concurrency", "1", "--no-images", "--n", str(LEAVES),
-        ]  # fmt: skip
-        process = subprocess.Popen([*map(str, words)], env=_environment())
-        while not (out / "drafts.jsonl").is_file() or _lines(out) < 2:
-            assert process.poll() is None
+        process = _started(labelled, out, endpoint)
         process.kill()
-        process.wait()
+        process.communicate()
         before = _lines(out)
         done = run_draft(labelled, out, endpoint, "--n", LEAVES)
     assert before < LEAVES
@@ -211,14 +208,42 @@ def test_a_killed_command_goes_on_where_it_stopped(labelled: Path, tmp_path: Pat
     assert (again["asked"], again["queued"]) == (0, done["queued"])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal for one process")
+def test_a_command_that_is_stopped_writes_what_passed_so_far(labelled: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    drafts = [severity_draft(words) for words in numbered("what is still green, of 100?", LEAVES)]
+    for draft in drafts:
+        draft["answer"][0]["from"] = "100 - @0.severity_pct"
+    with serving(Author(*drafts), latency_s=0.3) as endpoint:
+        process = _started(labelled, out, endpoint)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert "drafts so far are kept" in said
+    assert 2 <= _lines(out) < LEAVES
+    assert len(load_folder(out / "queue").samples) >= 1
+
+
+def _started(labelled: Path, out: Path, endpoint: Endpoint) -> "subprocess.Popen[str]":
+    """A command that has written two drafts and goes on."""
+    words = [
+        sys.executable, "-m", "agrotools", "draft", labelled, "--model", "author", "--base-url",
+        endpoint.base_url, "--out", out, "--concurrency", "1", "--no-images", "--n", LEAVES,
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [*map(str, words)],
+        env={**os.environ, "OPENAI_API_KEY": "none"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (out / "drafts.jsonl").is_file() or _lines(out) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process
+
+
 def _lines(out: Path) -> int:
     return (out / "drafts.jsonl").read_bytes().count(b"\n")
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "OPENAI_API_KEY": "none"}
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(labelled: Path, tmp_path: Path):
