@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.core import ReferenceStep, UnresolvedRef
+from agrotools.core import ReferenceStep, ToolError, UnresolvedRef
 from agrotools.core.record import REF_PATTERN, Results, iter_refs, resolve_ref, resolved_value
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
@@ -158,6 +158,7 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
 
     Raises:
         UnresolvedRef, ExpressionError: a calculation has no value any more.
+        CannotCompose: a look-up fails.
     """
     results: list[dict[str, JsonValue] | None] = []
     touched: set[int] = set()
@@ -171,7 +172,7 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
             touched.add(number)
         if step.tool in EXACT_TOOLS and uses & touched:
             arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
-            result = {**(result or {}), **exact_result(step.tool, arguments, unrounded=True)}
+            result = {**(result or {}), **_calculated(number, step.tool, arguments)}
             touched.add(number)
         for root, value in changes.items():
             if root.step == number and result is not None:
@@ -179,6 +180,18 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
                 touched.add(number)
         results.append(result)
     return results
+
+
+def _calculated(number: int, tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
+    try:
+        return exact_result(tool, arguments, unrounded=True)
+    except ToolError as error:  # a look-up of a name that the knowledge base does not have
+        raise CannotCompose(
+            "call_fails",
+            f"step {number} ({tool}) fails on what labels say: {error.message}",
+            hint=error.hint or "bind the answer to an earlier step",
+            part=f"step {number}",
+        ) from error
 
 
 def _with_value(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from pydantic import ValidationError
+
 from agrotools.calling import get_tool
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
@@ -13,6 +15,8 @@ from agrotools.core import (
     SampleFile,
     Slot,
     ToleranceSlot,
+    UsageError,
+    first_error,
 )
 from agrotools.core.record import literal_value
 from agrotools.scoring.floors import prompt_floor
@@ -130,6 +134,8 @@ async def checked(
         _check_labels(sample, parts, steps, pictures.files)
     except CannotCompose as error:
         raise dropped(error) from error
+    except ValidationError as error:
+        raise Dropped("not_valid", first_error(error)) from error
     _check_steps(sample)
     _check_words(sample)
     await _check_other_tools(sample, runner)
@@ -214,7 +220,7 @@ def _decides(root: Root, sample: Sample) -> bool:
         try:
             results = recalculated(steps, {root: float(str(value)) * factor})
             changed = [evaluate_from(slot.from_, results) for slot in sample.answer if slot.from_]
-        except (ValueError, ExpressionError, ZeroDivisionError):
+        except (ValueError, ExpressionError, CannotCompose):
             continue
         if any(_differs(slot, other) for slot, other in zip(sample.answer, changed, strict=True)):
             return True
@@ -258,7 +264,10 @@ def _call_of(tool: str, sample: Sample) -> Arguments | None:
     given: Arguments = {}
     for step in sample.reference.steps:
         given.update({name: literal_value(value) for name, value in step.arguments.items()})
-    spec = get_tool(tool).spec
+    try:
+        spec = get_tool(tool).spec
+    except UsageError:  # a benchmark may offer tools that are not installed
+        return None
     required = cast("Sequence[str]", spec.parameters.get("required", ()))
     arguments: Arguments = {}
     for name in required:

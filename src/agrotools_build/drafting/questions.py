@@ -6,6 +6,7 @@ from functools import partial
 from agrotools.agents.images import file_parts
 from agrotools.core import Sample
 from agrotools.formats.benchmark import Benchmark
+from agrotools.loading.sample_checks import tool_or_none
 from agrotools.models import Message, TextPart
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.composing.tolerance import EXACT_TOOLS
@@ -80,12 +81,12 @@ class QuestionDrafts:
 
     def _tools_for(self, pictures: Pictures) -> list[str]:
         """Return the tools that a model is offered: those that give what people noted, and those that calculate."""
+        installed = [tool for tool in self._runner.toolset if tool_or_none(tool) is not None]
         noted = {each.tool for each in pictures.noted}
-        known = [tool for tool in self._runner.toolset if tool in noted]
+        known = [tool for tool in installed if tool in noted]
         if not known:
-            return list(self._runner.toolset)
-        exact = [tool for tool in ("calculate",) if tool in self._runner.toolset]
-        return [*known, *exact]
+            return installed
+        return [*known, *(tool for tool in ("calculate",) if tool in installed)]
 
     def _messages(self, pictures: Pictures, topic: str, seed: str) -> list[Message]:
         placed = [

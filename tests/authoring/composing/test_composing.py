@@ -183,6 +183,23 @@ def test_a_failed_step_or_a_leak_gives_no_sample(tmp_path):
     )
 
 
+@pytest.mark.unit
+def test_a_look_up_that_fails_on_what_a_label_says_gives_no_sample(tmp_path):
+    named = ran("diagnose_pest_disease", {"image": "image_1.png"}, {"best": "disease.bean_rust"})
+    named = named.model_copy(update={"truth": {"best": "a name of the table"}})
+    query = {"$ref": "steps[0].observation.best", "value": "disease.bean_rust"}
+    looked_up = ran("lookup_agronomy", {"kb_id": query}, {"hits": []})
+    written = Composition(
+        id="draft-1",
+        query="What should I do about it?",
+        files=(picture(tmp_path),),
+        task_type="crop_disease",
+        steps=(named, looked_up),
+        parts=(part("name", "steps[0].observation.best"),),
+    )
+    assert _reason(lambda: compose_sample(written, tmp_path)) == "call_fails"
+
+
 @pytest.mark.process
 def test_a_trace_runs_with_values_of_earlier_steps_and_a_step_alone_after_others(tmp_path):
     files = (picture(tmp_path),)
