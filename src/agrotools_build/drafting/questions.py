@@ -100,6 +100,7 @@ class QuestionDrafts:
             noted=[_noted_line(each) for each in pictures.noted] or ["nothing"],
             tools=tool_lines(self._tools_for(pictures), pictures.noted),
             topic=topic,
+            names=", ".join(file.name for file in pictures.files),
             seed=as_data(seed),
             earlier=self._earlier.wordings[-_EARLIER_SHOWN:],
         )
