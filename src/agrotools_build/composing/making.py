@@ -19,6 +19,7 @@ from agrotools.core import (
 )
 from agrotools.core.taxonomy import FAMILIES
 from agrotools.loading.validate import check_samples
+from agrotools.text.expressions import ExpressionError
 from agrotools_build.building import measured_difficulty, with_plot_weights
 from agrotools_build.composing.binding import AnswerPart, bound_slot
 from agrotools_build.composing.reasons import CannotCompose
@@ -118,8 +119,13 @@ def _checked_steps(steps: Sequence[ReferenceStep]) -> tuple[ReferenceStep, ...]:
                 hint=hint,
                 part=f"step {number}",
             )
+    try:
+        results = recalculated(steps, {})
+    except (ValueError, ExpressionError) as error:
+        why = f"the steps cannot be calculated from what labels say: {error}"
+        raise CannotCompose("no_value", why, hint="bind the answer to an earlier step") from error
     checked: list[ReferenceStep] = []
-    for step, result in zip(steps, recalculated(steps, {}), strict=True):
+    for step, result in zip(steps, results, strict=True):
         assert result is not None
         assert step.observation is not None
         truth = step.truth or without_artifacts(result, step.observation)

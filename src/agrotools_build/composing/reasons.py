@@ -11,6 +11,7 @@ Reason = Literal[
     "no_value",
     "wrong_kind",
     "no_stated_error",
+    "not_measured",
     "error_too_large",
     "within_error",
     "no_choices",
@@ -20,7 +21,8 @@ Reason = Literal[
 ]
 """``call_fails``: a call does not run. ``no_steps``, ``no_answer``: there is none. ``no_value``: a part of the answer
 names a place that no result has. ``wrong_kind``: the value there does not fit the form of the answer.
-``no_stated_error``: no error of the tool is known for this value. ``error_too_large``: 0 would be right, too.
+``no_stated_error``: no error of the tool is known for this value. ``not_measured``: a calculated
+number is the same whatever the tools measure. ``error_too_large``: 0 would be right, too.
 ``within_error``: the answer changes within the errors of the tools. ``no_choices``, ``not_a_choice``: a name without
 choices, or outside of them. ``not_valid``: a text or a name has a form that a sample cannot have. ``faults``:
 ``agrotools benchmarks check`` finds faults."""

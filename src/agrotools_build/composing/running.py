@@ -39,7 +39,8 @@ class TraceStep(FrozenModel):
 class StepRunner:
     """Runs steps in tool workers; an async context manager.
 
-    ``root``: folder of the benchmark, to which the paths of files are relative. ``toolset``: tools that may be called.
+    ``root``: folder of the benchmark, to which the paths of files are relative. ``kept_in``: folder in whose
+    ``artifacts`` small files that calls make are kept; ``root`` by default. ``toolset``: tools that may be called.
     ``backends``: by tool, where not the default. ``workers``: most calls at a time.
     """
 
@@ -47,11 +48,12 @@ class StepRunner:
         self,
         root: Path,
         *,
+        kept_in: Path | None = None,
         toolset: Sequence[str] = AGROTOOLS,
         backends: Mapping[str, str] | None = None,
         workers: int = 2,
     ) -> None:
-        self.root, self.toolset = root, tuple(toolset)
+        self.root, self.kept_in, self.toolset = root, kept_in or root, tuple(toolset)
         # The default limits of time and memory are those of a run.
         self._executor = ToolExecutor(workers=workers, cache=ResultCache(), backends=backends)
         self._stack = AsyncExitStack()
@@ -77,7 +79,7 @@ class StepRunner:
     ) -> ReferenceTrajectory:
         """Run all steps in order. A step after a failed one runs, too, with what it refers to left empty.
 
-        Small files that calls made are kept in ``root/artifacts``, as in a build.
+        Small files that calls made are kept, as in a build.
         """
         return ReferenceTrajectory(steps=grouped(await self._run(files, steps)))
 
@@ -101,7 +103,7 @@ class StepRunner:
                 results.append(observation.result)
                 made = ReferenceStep(tool=step.tool, arguments=arguments, thought=step.thought)
                 done.append(made.model_copy(update={"observation": observation}))
-                keep_artifacts(observation, workspace.artifacts, self.root)
+                keep_artifacts(observation, workspace.artifacts, self.kept_in)
         return done
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.core import ReferenceStep, UnresolvedRef
+from agrotools.core import ReferenceStep, ToolError, UnresolvedRef
 from agrotools.core.record import REF_PATTERN, Results, iter_refs, resolve_ref, resolved_value
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
@@ -29,6 +29,9 @@ EXACT_TOOLS = frozenset({"calculate", "plot", "lookup_agronomy"})
 """Tools whose results have no error of their own."""
 _ROUNDING = 0.01
 """Relative tolerance of a number without a measured value in it: whoever answers may round it to two digits."""
+_LEAST_SHARE = 0.001
+"""Share of a calculated number that the errors of its measured values must reach: no tool measures so exactly, so that
+less means a number that hardly rests on them, as ``100 + 0.0001 * a``."""
 _INTERVAL = "interval"
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -58,7 +61,7 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
     """Return the tolerance of the number that ``expression`` gives.
 
     Raises:
-        CannotCompose: a tool states no error for a value that the number rests on.
+        CannotCompose: a tool states no error for a value that the number rests on, or no value changes it.
     """
     roots = roots_of(expression, steps)
     results = results_of(steps)
@@ -76,6 +79,12 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
             for changed in values_within_error(expression, steps, root)
         ]
         squares += max(changes, default=0.0) ** 2
+    if math.sqrt(squares) <= _LEAST_SHARE * abs(value):
+        raise CannotCompose(
+            "not_measured",
+            f"{expression} is (nearly) the same whatever the tools measure",
+            hint="calculate with the measured value",
+        )
     return StatedTolerance(_rounded(math.sqrt(squares)), 0.0, "calculated")
 
 
@@ -102,7 +111,7 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
         CannotCompose: ``no_stated_error``.
     """
     interval = _interval_beside(path, result or {})
-    value = _at(path, result)
+    value = value_at(path, result)
     if interval is not None and is_number(value):
         low, high = interval
         half = max(high - _number(value), _number(value) - low)
@@ -113,7 +122,7 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
         raise CannotCompose(
             "no_stated_error",
             f"{tool} states no error of {path}, so that nobody knows which answers are right",
-            hint=f"bind the answer to one of {', '.join(_known_paths(tool)) or 'the results of another tool'}",
+            hint=f"bind the answer to one of {', '.join(known_paths(tool)) or 'the results of another tool'}",
         )
     return known
 
@@ -127,7 +136,7 @@ def values_within_error(
         CannotCompose: the error of the value is not known.
     """
     results = results_of(steps)
-    value = _at(root.path, results[root.step])
+    value = value_at(root.path, results[root.step])
     if not is_number(value):
         return []
     margin = stated_error(steps[root.step].tool, root.path, results[root.step]).margin_of(
@@ -149,6 +158,7 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
 
     Raises:
         UnresolvedRef, ExpressionError: a calculation has no value any more.
+        CannotCompose: a look-up fails.
     """
     results: list[dict[str, JsonValue] | None] = []
     touched: set[int] = set()
@@ -162,7 +172,7 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
             touched.add(number)
         if step.tool in EXACT_TOOLS and uses & touched:
             arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
-            result = {**(result or {}), **exact_result(step.tool, arguments, unrounded=True)}
+            result = {**(result or {}), **_calculated(number, step.tool, arguments)}
             touched.add(number)
         for root, value in changes.items():
             if root.step == number and result is not None:
@@ -170,6 +180,18 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
                 touched.add(number)
         results.append(result)
     return results
+
+
+def _calculated(number: int, tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
+    try:
+        return exact_result(tool, arguments, unrounded=True)
+    except ToolError as error:  # a look-up of a name that the knowledge base does not have
+        raise CannotCompose(
+            "call_fails",
+            f"step {number} ({tool}) fails on what labels say: {error.message}",
+            hint=error.hint or "bind the answer to an earlier step",
+            part=f"step {number}",
+        ) from error
 
 
 def _with_value(
@@ -189,7 +211,7 @@ def _keys(path: str) -> list[str | int]:
     return [name or int(index) for name, index in parts]
 
 
-def _at(path: str, result: Mapping[str, JsonValue] | None) -> JsonValue:
+def value_at(path: str, result: Mapping[str, JsonValue] | None) -> JsonValue:
     try:
         return resolve_ref(f"steps[0].observation.{path}", [dict(result) if result else None])
     except UnresolvedRef:
@@ -227,7 +249,8 @@ def _tolerances() -> dict[tuple[str, str], StatedTolerance]:
     return known
 
 
-def _known_paths(tool: str) -> list[str]:
+def known_paths(tool: str) -> list[str]:
+    """Return the paths in the results of a tool whose error is known."""
     return [path for of, path in _tolerances() if of == tool]
 
 

@@ -14,6 +14,7 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
 from agrotools.core.texts import benchmark_title, command_line, count_text
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE, BenchmarkHeader
+from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY
 from agrotools.formats.writing import replace_folder
 from agrotools.loading import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
@@ -23,6 +24,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.steps import implied_slot, shown_results
+from agrotools_build.drafting.funnel import reviewed_by_family
 from agrotools_build.export.folder import copy_files, write_benchmark
 from agrotools_build.quality import Finding, write_findings
 from agrotools_build.review.agreement import (
@@ -404,6 +406,8 @@ def _header(
         {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
     )
     review = {"of": benchmark.content_hash, **digest, **counts}
-    return header.model_copy(
-        update={"version": version, "metadata": {**header.metadata, "review": review}}
-    )
+    metadata = {**header.metadata, "review": review}
+    if DRAFTS_KEY in metadata:
+        families = {sample.id: sample.family for sample in benchmark.samples}
+        metadata[REVIEWED_KEY] = {**reviewed_by_family(families, material.contents, log)}
+    return header.model_copy(update={"version": version, "metadata": metadata})

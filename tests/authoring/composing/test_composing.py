@@ -73,6 +73,13 @@ def test_the_errors_of_calculated_values_add_up_as_independent_ones():
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("expression", ["a * 0 + 42", "a * 0.000001 + 42"])
+def test_a_number_that_does_not_rest_on_what_is_measured_has_no_tolerance(expression):
+    steps = [_counted(30), _calculated(expression, 42, a=("steps[0].observation.count", 30))]
+    assert _reason(lambda: tolerance_of("steps[1].observation.value", steps)) == "not_measured"
+
+
+@pytest.mark.unit
 def test_a_value_whose_error_no_tool_states_is_refused_with_those_it_states():
     with pytest.raises(CannotCompose) as raised:
         tolerance_of("steps[0].observation.n_lesions", [_lesions()])
@@ -174,6 +181,23 @@ def test_a_failed_step_or_a_leak_gives_no_sample(tmp_path):
         _reason(lambda: compose_sample(written.model_copy(update={"steps": (failed,)}), tmp_path))
         == "call_fails"
     )
+
+
+@pytest.mark.unit
+def test_a_look_up_that_fails_on_what_a_label_says_gives_no_sample(tmp_path):
+    named = ran("diagnose_pest_disease", {"image": "image_1.png"}, {"best": "disease.bean_rust"})
+    named = named.model_copy(update={"truth": {"best": "a name of the table"}})
+    query = {"$ref": "steps[0].observation.best", "value": "disease.bean_rust"}
+    looked_up = ran("lookup_agronomy", {"kb_id": query}, {"hits": []})
+    written = Composition(
+        id="draft-1",
+        query="What should I do about it?",
+        files=(picture(tmp_path),),
+        task_type="crop_disease",
+        steps=(named, looked_up),
+        parts=(part("name", "steps[0].observation.best"),),
+    )
+    assert _reason(lambda: compose_sample(written, tmp_path)) == "call_fails"
 
 
 @pytest.mark.process
