@@ -21,6 +21,7 @@ from agrotools_tools import measure_zones
 from support.browser import Page, browser
 from support.command import run_command
 from support.drawn_trial import GRID, draw_trial
+from support.review_server import reviewing
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
@@ -130,6 +131,16 @@ async def draw_own_farm(report: str, run: str) -> None:
         await write(page, "own-farm-sample.png", "document.querySelector('#detail img')")
 
 
+async def draw_review(address: str) -> None:
+    """Write a picture of the review page: the editor with a leaf, the call on it and its result."""
+    async with browser() as chromium:
+        page = await chromium.open(f"{address}#{LEAF_SAMPLE}", width=1280, height=800)
+        await page.until("document.querySelector('#sample article')")
+        await page.type("t")
+        await page.until("document.querySelector('.artifacts img')?.naturalWidth")
+        await write(page, "review.png", "document.querySelector('.part-state.same')")
+
+
 def write_own_farm(pool: Path, folder: Path) -> None:
     """Build the benchmark of own photos, run two baselines on it, and draw their page."""
     write_own_photos(pool, folder)
@@ -138,6 +149,8 @@ def write_own_farm(pool: Path, folder: Path) -> None:
     run_command("eval", "my-farm", "--mode", "end-to-end", *YARDSTICKS, cwd=folder)
     page = next((folder / "runs").glob("*/report-2-runs-*.html"))
     asyncio.run(draw_own_farm(page.as_uri(), page.parent.name))
+    with reviewing(folder / "my-farm", "--by", "Ada") as server:
+        asyncio.run(draw_review(server.address))
 
 
 if __name__ == "__main__":

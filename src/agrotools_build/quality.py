@@ -64,15 +64,11 @@ def order_faults(sample: Sample) -> list[str]:
     reference = sample.reference
     if reference is None or not reference.steps:
         return []
-    last = len(reference.steps) - 1
-    needed = [
-        steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last}
-        for slot in sample.answer
+    faults = [
+        f"nothing uses the result of step {index} ({reference.steps[index].tool})"
+        for index in idle_steps(sample)
     ]
-    used = set[int]().union(*needed, *(steps_used(step.arguments) for step in reference.steps))
-    idle = [(index, step.tool) for index, step in enumerate(reference.steps) if index not in used]
-    faults = [f"nothing uses the result of step {index} ({tool})" for index, tool in idle]
-    declared = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
+    declared = tuple(reference.steps[unit[0]].tool for unit in units_of(reference))
     if len(declared) > MOST_UNITS:
         return [*faults, f"{len(reference.steps)} steps are too many to try all orders"]
     others = [names for names in sequences_that_answer(sample) if names != declared]
@@ -83,11 +79,23 @@ def order_faults(sample: Sample) -> list[str]:
     return faults
 
 
+def idle_steps(sample: Sample) -> list[int]:
+    """Return the steps whose result neither the answer nor a later step uses."""
+    assert sample.reference is not None
+    steps = sample.reference.steps
+    needed = [
+        steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {len(steps) - 1}
+        for slot in sample.answer
+    ]
+    used = set[int]().union(*needed, *(steps_used(step.arguments) for step in steps))
+    return [index for index in range(len(steps)) if index not in used]
+
+
 def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     """Return the tool names (one per group) of every sequence of reference calls that gives the answer."""
     assert sample.reference is not None
     reference = sample.reference
-    units = _units(reference)
+    units = units_of(reference)
     unit_of = {step: number for number, unit in enumerate(units) for step in unit}
     before = [
         {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)}
@@ -110,8 +118,8 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     return sequences
 
 
-def _units(reference: ReferenceTrajectory) -> list[list[int]]:
-    """Return the steps in order, with those of a group in one list."""
+def units_of(reference: ReferenceTrajectory) -> list[list[int]]:
+    """Return the steps in order, with those of a group, which may swap, in one list."""
     units: dict[tuple[str, int], list[int]] = {}
     for index, step in enumerate(reference.steps):
         units.setdefault(
@@ -130,11 +138,11 @@ def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
         return _facts_stated(slot, results) >= stated if stated else len(steps) - 1 in made
     if slot.from_ is None:
         return len(steps) - 1 in made
-    return steps_in(slot.from_) <= made or _stands_there(slot, list(_leaves([*results])))
+    return steps_in(slot.from_) <= made or stands_there(slot, list(leaves([*results])))
 
 
 def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
-    texts = [text for text in _leaves([*results]) if isinstance(text, str)]
+    texts = [text for text in leaves([*results]) if isinstance(text, str)]
     return {
         number
         for number, fact in enumerate(slot.facts)
@@ -142,7 +150,8 @@ def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | N
     }
 
 
-def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
+def stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
+    """Return True if the value of ``slot`` is one of ``values`` and no wrong label is."""
     if isinstance(slot, ExactSlot):
         texts = {value.casefold() for value in values if isinstance(value, str)}
         wrong = (
@@ -159,13 +168,14 @@ def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
     return any(len(f"{abs(value):.12g}".replace(".", "").lstrip("0")) >= 4 for value in near)
 
 
-def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+def leaves(value: JsonValue) -> Iterator[JsonValue]:
+    """Yield all values in lists and objects that are neither."""
     if isinstance(value, dict):
         for item in value.values():
-            yield from _leaves(item)
+            yield from leaves(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield value
 

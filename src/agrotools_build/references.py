@@ -242,7 +242,7 @@ async def record_reference(
                 truth = (
                     None
                     if observation.result is None
-                    else _without_artifacts(observation.result, observation)
+                    else without_artifacts(observation.result, observation)
                 )
             else:
                 truth = call.truth or await _true_result(
@@ -255,11 +255,12 @@ async def record_reference(
             )
             steps.append(step.model_copy(update={"observation": observation, "truth": truth}))
         for step in steps:
-            _keep_artifacts(step.observation, real.artifacts, root)
+            keep_artifacts(step.observation, real.artifacts, root)
     return ReferenceTrajectory(steps=tuple(steps))
 
 
-def _keep_artifacts(observation: Observation | None, folder: Path, root: Path) -> None:
+def keep_artifacts(observation: Observation | None, folder: Path, root: Path) -> None:
+    """Copy the small files that a call made in ``folder`` to the artifacts of the benchmark in ``root``."""
     for artifact in observation.artifacts if observation else ():
         source = folder / artifact.name
         is_there = source.is_file() and not source.is_symlink()
@@ -291,10 +292,10 @@ async def _true_result(
         message = observation.error.message if observation.error else "no result"
         what = "fails on true values"
         raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {message}")
-    return _without_artifacts(observation.result, observation)
+    return without_artifacts(observation.result, observation)
 
 
-def _without_artifacts(
+def without_artifacts(
     result: dict[str, JsonValue], observation: Observation
 ) -> dict[str, JsonValue]:
     """Return the result without the names of the files that the call created."""

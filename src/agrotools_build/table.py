@@ -16,6 +16,10 @@ TABLE = PackageTable(
                 f"{_HERE}.cli.build:build",
                 "Build a benchmark from your photos, data sets or drawn scenes.",
             ),
+            "draft": CommandEntry(
+                f"{_HERE}.cli.draft:draft",
+                "Let a model write questions on your photos, which code checks and people review.",
+            ),
             "review": CommandEntry(f"{_HERE}.cli.review:review", "Review samples on a local page."),
             "export": CommandEntry(
                 f"{_HERE}.cli.build:export", "Write a benchmark or a run in another format."
@@ -27,6 +31,7 @@ TABLE = PackageTable(
         "check_env": f"{_HERE}.cli.doctor_env:check_env",
         "check_quality": f"{_HERE}.quality:check_quality",
         "count_deciding": f"{_HERE}.deciding:count_deciding",
+        "funnel_of": f"{_HERE}.drafting.reviewed:funnel_of",
         "list_unchecked": f"{_HERE}.cues:list_unchecked",
         "print_findings": f"{_HERE}.cli.findings:print_findings",
         "write_fresh": f"{_HERE}.sources.drawn.fresh:write_fresh",

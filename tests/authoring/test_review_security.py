@@ -164,6 +164,64 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guessed_types(server: R
     assert page.count(b"<script") == page.count(b'<script type="module" src="static/main.js">') == 1
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": None}, {"Origin": "http://evil.example"}, {"Sec_Fetch_Site": "cross-site"},
+        {"Content_Type": "text/plain"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/editor/work", "/editor/run", "/editor/save"])
+def test_no_other_page_can_run_a_tool_or_change_a_sample(
+    server: ReviewServer, path: str, headers: dict[str, str | None]
+):
+    trial = {"key": "rows-0001", "written": {"steps": [{"tool": "describe_region"}]}}
+    sent: dict[str, str | None] = {"Origin": server.base, "Content_Type": "application/json"}
+    reply = server.ask(path, method="POST", body=trial, **{**sent, **headers})
+    assert reply.status in (403, 415)
+    root, server.root = server.root, "/x"
+    assert server.ask(path, method="POST", body=trial, **sent).status == 403
+    server.root = root
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "status"),
+    [
+        ({"steps": [{"tool": "calculate", "arguments": {}}] * 100}, "rows-0001", 422),
+        ({"files": [{"sample": "rows-0001", "name": "../secret.txt", "as": "a.png"}]}, "new-1", 422),
+        ({"files": [{"sample": "rows-0001", "name": "image_1.png", "as": "../a.png"}]}, "new-1", 422),
+        ({"query": "x" * 300_000}, "rows-0001", 413),
+        ({"unknown": 1}, "rows-0001", 422),
+        ({}, "rows-9999", 404),
+        ({"steps": [{"tool": "calculate", "arguments": {"expression": {"$ref": "steps[3].observation.a"}}}]},
+         "rows-0001", 422),
+    ],
+)  # fmt: skip
+def test_a_run_that_makes_no_sense_is_refused_with_a_reason(
+    server: ReviewServer, written: dict[str, Any], key: str, status: int
+):
+    body = {"key": key, "written": written}
+    sent: dict[str, str | None] = {"Origin": server.base, "Content_Type": "application/json"}
+    reply = server.ask("/editor/run", method="POST", body=body, **sent)
+    assert reply.status == status
+    assert reply.data["error"]
+    assert b"Traceback" not in reply.body
+
+
+def test_a_tool_reads_no_file_but_those_of_the_sample(server: ReviewServer):
+    calls = [
+        {"tool": "describe_region", "arguments": {"image": name}}
+        for name in ("/etc/passwd", "../secret.txt", "files/2.png")
+    ]
+    calls.append({"tool": "run_code", "arguments": {"code": "1"}})
+    body = {"key": "rows-0001", "written": {"steps": calls}}
+    sent: dict[str, str | None] = {"Origin": server.base, "Content_Type": "application/json"}
+    reply = server.ask("/editor/run", method="POST", body=body, **sent)
+    assert reply.status == 200
+    assert all(step["error"] and not step["result"] for step in reply.data["steps"])
+    assert b"Traceback" not in reply.body
+
+
 def test_other_methods_do_nothing(server: ReviewServer):
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
         assert server.ask("/decisions", method=method, Origin=server.base).status in (403, 405)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from PIL import Image
+from PIL import Image, ImageDraw
 
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 ATTACK = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\"'><b>bold</b>"
@@ -173,3 +173,48 @@ def reviewing(*arguments: str | Path) -> Iterator[ReviewServer]:
             server.process.kill()
             _, errors = server.process.communicate()
         assert "Traceback" not in errors, errors
+
+
+def green_blocks(folder: Path, count: int = 3, **changes: Any) -> Path:
+    """Samples whose calls can be made: green discs on soil, the share of plants in a region, and twice that share.
+
+    Labels say 20 % and 40 %; the tool measures a little less. ``changes``: fields of every sample.
+    """
+    tools = ["describe_region", "calculate", "plot", "measure_crop_weed_area"]
+    samples: list[dict[str, Any]] = []
+    for number in range(1, count + 1):
+        path = folder / "files" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture = Image.new("RGB", (320, 240), (120, 85, 50 + number))
+        for left, top in ((20, 30), (80, 67), (140, 104), (200, 141)):
+            ImageDraw.Draw(picture).ellipse([left, top, left + 40, top + 50], fill=(50, 160, 40))
+        picture.save(path)
+        share = {"$ref": "steps[0].observation.vegetation_pct", "value": 17.0}
+        steps = [
+            {"tool": "describe_region", "arguments": {"image": "image_1.png", "region": [8, 6, 200, 130]},
+             "observation": {"result": {"vegetation_pct": 17.0}}, "truth": {"vegetation_pct": 20.0}},
+            {"tool": "calculate", "arguments": {"expression": "2 * g", "variables": {"g": share}},
+             "observation": {"result": {"value": 34.0}}, "truth": {"value": 40.0}},
+        ]  # fmt: skip
+        sample = review_sample(folder, 0) | {
+            "id": f"rows-{number:04d}",
+            "files": [
+                {"name": "image_1.png", "path": f"files/{number}.png", "kind": "image", "width_px": 320,
+                 "height_px": 240, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+            ],
+            "query": f"How much of block {number} is green, twice over?",
+            "toolset": tools,
+            "task_type": "weed_crop_area",
+            "reference": {"steps": steps},
+            "answer": [
+                {"type": "tolerance", "name": "green", "label": "twice the green share", "value": 40.0, "unit": "%",
+                 "abs_tol": 2.0, "from": "steps[1].observation.value"}
+            ],
+        }  # fmt: skip
+        samples.append(sample | changes)
+    (folder / "files" / "0.png").unlink()
+    (folder / "benchmark.toml").write_text(
+        HEADER.replace('"lookup_agronomy"]', '"measure_crop_weed_area"]')
+    )
+    (folder / "samples.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in samples))
+    return folder

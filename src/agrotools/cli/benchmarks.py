@@ -236,6 +236,7 @@ def describe_one(
     if described.questions <= MOST_SAMPLES:
         deciding = function_of("count_deciding")(benchmark.samples)
         described = described.model_copy(update={"deciding": deciding})
+    described = described.model_copy(update={"funnel": function_of("funnel_of")(benchmark)})
     if as_json:
         of_photos = [each.model_dump(mode="json") for each in samples_of_photos(benchmark.samples)]
         print_json(described.model_dump(mode="json") | {"samples_of_photos": of_photos})

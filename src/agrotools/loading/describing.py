@@ -5,13 +5,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+from pydantic import Field
 
 from agrotools.core import FAMILIES, FrozenModel, Sample, UsageError
 from agrotools.core.lazy import np
 from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.funnel import Funnel
 from agrotools.loading.easy import easy_answers
 from agrotools.packages import packaged_file
 from agrotools.plugin.installed import plugins, scope_of
@@ -97,6 +99,8 @@ class Description(FrozenModel):
     """Kinds of answers that a constant meets too often, and what would help."""
     deciding: DecidingCalls | None = None
     """Calls whose result decides; None from :func:`describe`, and if no question has true results."""
+    funnel: Annotated[Funnel | None, Field(exclude_if=lambda funnel: funnel is None)] = None
+    """How far drafts came; None from :func:`describe`, and if no model drafted the questions."""
     notes: tuple[str, ...] = ()
 
 
@@ -228,6 +232,7 @@ def describe(benchmark: Benchmark) -> Description:
         floor=max(floors, key=lambda name: floors[name], default=""),
         easy=tuple(each.sentence() for each in easy),
         deciding=None,
+        funnel=None,
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: _in_order(counts[name]) for name in _COUNTED},
     )

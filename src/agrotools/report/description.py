@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from agrotools.formats.funnel import Funnel
 from agrotools.loading.describing import Description
 from agrotools.report.layout import (
     NO_CONSTANT,
@@ -34,8 +35,19 @@ def description_tables(described: Description) -> list[Part]:
         *paragraph([*about, *(f"note: {note}" for note in described.notes)]),
         *paragraph(_warnings(described), "yellow"),
         _facts(described),
+        *(funnel_tables(described.funnel) if described.funnel else ()),
         *(_table(title, counts) for title, counts in _sections(described) if counts),
     ]
+
+
+def funnel_tables(funnel: Funnel) -> list[ReportTable]:
+    """Return how far the drafts of a model came, by family, and why others were dropped."""
+    table = new_table("Questions drafted by a model", [*funnel.stages])
+    for family, stages in {**funnel.by_family, "all": funnel.stages}.items():
+        table.add_row(family, *(f"{count:,}" for count in stages.values()))
+    if not funnel.dropped:
+        return [table]
+    return [table, _table("Drafts that a check dropped", funnel.dropped)]
 
 
 def _warnings(described: Description) -> list[str]:

@@ -5,14 +5,11 @@ Nothing is printed: whoever asks gets a :class:`JudgedRun` of each judge.
 
 import asyncio
 import threading
-import traceback
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
-from agrotools.core.errors import words_of
+from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.core.files import LineFile, remedy, write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import (
@@ -26,13 +23,8 @@ from agrotools.models import (
 )
 from agrotools.models.metered import (
     KEPT,
-    Budget,
-    CachedModel,
-    MeteredModel,
-    ResponseCache,
-    SpendLedger,
-    response_cache_path,
 )
+from agrotools.runner.asking import ask_each, open_models
 from agrotools.runner.config import JudgeConfig
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
@@ -54,8 +46,6 @@ from agrotools.scoring.judging.questions import (
 )
 
 _CACHE = "judging"
-_AT_ONCE = 32
-_SILENT_BEFORE_GIVING_UP = 3
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
 
 
@@ -255,7 +245,7 @@ async def _ask(
     progress: Progress,
 ) -> None:
     stopping = threading.Event()
-    with _open_models(helper, ledger) as model_of, interrupts(stopping.set):
+    with open_models(helper, ledger, _CACHE) as model_of, interrupts(stopping.set):
         models: dict[int, Model] = {}
 
         async def one(each: PendingQuestion) -> None:
@@ -285,73 +275,9 @@ async def _ask(
             progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
-            result.error = await _ask_each(pending, one, helper.model, stopping.is_set)
+            result.error = await ask_each(pending, one, helper.model, stopping.is_set)
         finally:
             await helper.model.close()
     result.missing = len(pending) - result.replies
     if stopping.is_set():
         raise KeyboardInterrupt
-
-
-@contextmanager
-def _open_models(helper: PricedModel, ledger: Path) -> Generator[Callable[[int], Model]]:
-    """Yield a function from the number of the vote to the model of ``helper``, paid from its budget; spending is
-    written to ``ledger``, and replies are cached per vote, so that an interrupted command never pays twice."""
-    with ExitStack() as stack:
-        model = helper.model
-        if helper.price is not None and not helper.price.is_free:
-            budget = Budget(helper.budget_usd, stack.enter_context(SpendLedger(ledger)))
-            model = MeteredModel(model, helper.price, budget)
-        # A script costs nothing, and its content may change under the same name, so it is not cached.
-        if helper.base_url:
-            replies = stack.enter_context(ResponseCache(response_cache_path(_CACHE)))
-            yield lambda vote: CachedModel(model, replies, vote)
-        else:
-            yield lambda _vote: model
-
-
-async def _ask_each(
-    pending: Sequence[PendingQuestion],
-    ask: Callable[[PendingQuestion], Awaitable[object]],
-    model: Model,
-    stopped: Callable[[], bool],
-) -> AgrotoolsError | None:
-    """Await ``ask`` for each question, many concurrently; return why some have no reply, or None.
-
-    No further question is asked if the model is unreachable (several in a row without a reply, and no other replies
-    meanwhile), the budget is spent, the model is configured wrongly, or ``stopped`` returns True.
-    """
-    queue = iter(pending)
-    silent = 0
-    gone = False
-    reason: AgrotoolsError | None = None
-
-    async def work() -> None:
-        nonlocal silent, gone, reason
-        while not gone and not stopped() and (item := next(queue, None)) is not None:
-            replies = model.stats.replies + model.stats.cached
-            try:
-                await ask(item)
-                silent = 0
-            except InfrastructureError as error:
-                reason = error
-                silent = 0 if model.stats.replies + model.stats.cached > replies else silent + 1
-                gone = gone or silent >= _SILENT_BEFORE_GIVING_UP
-            except RunStoreError:
-                raise  # A full disk is not the model's fault.
-            except AgrotoolsError as error:
-                reason, gone = reason if gone else error, True
-            except Exception as error:
-                # An internal error on one item must not cost the others.
-                at = traceback.extract_tb(error.__traceback__)[-1]
-                fault = f"internal error, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
-                hint = "the same command asks again for what is missing"
-                reason = reason or InfrastructureError(fault, hint=hint)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(_AT_ONCE):
-                group.create_task(work())
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return reason

@@ -28,7 +28,7 @@ def review(
     data_root: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Review samples on a local page: pictures, question, reference calls beside the truth, answer, automatic flags.
+    """Review samples on a local page: accept, edit or reject them, correct their traces, write new questions.
 
     Only this machine can open it, with the address that is printed. Every decision is stored at once.
     """
@@ -102,6 +102,10 @@ def _print_applied(applied: "Applied") -> None:
     typer.echo(
         f"{applied.out}: {count_text(applied.kept, 'sample')}, {dropped} dropped, {len(applied.edited)} edited"
     )
+    if applied.corrected or applied.written:
+        typer.echo(
+            f"  corrected on the page: {len(applied.corrected)}, written from nothing: {len(applied.written)}"
+        )
     for reason, ids in applied.dropped.items():
         typer.echo(
             f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})"

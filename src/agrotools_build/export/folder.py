@@ -27,6 +27,7 @@ from pydantic import JsonValue
 from agrotools.core import Sample
 from agrotools.core.files import artifact_path, sha256_of_file, write_whole
 from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader, resolve_file
+from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY, stored_funnel
 from agrotools.formats.tool_labels import LABELS_KEY
 from agrotools.formats.writing import replace_folder, write_samples
 from agrotools.loading.describing import count_samples
@@ -285,7 +286,8 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
     facts = {
         key: as_words(value)
         for key, value in without_omissions(header.metadata).items()
-        if key not in ("rai", LABELS_KEY)  # the latter is for programs
+        # Labels are for programs, and drafts have a section of their own.
+        if key not in ("rai", LABELS_KEY, DRAFTS_KEY, REVIEWED_KEY)
     }
     text = environment.get_template("card.md.j2").render(
         header=header,
@@ -293,6 +295,7 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
         examples={sample.task_type: sample.query for sample in reversed(samples)},
         unnamed=counted["sources"].keys() - {source.name for source in header.sources},
         left_out=omissions(header.metadata),
+        funnel=stored_funnel(header.metadata),
         protocol=protocol if isinstance(protocol, str) else " ".join(protocol),
         facts={key: text for key, text in facts.items() if text},
         use=use,

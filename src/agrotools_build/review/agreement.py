@@ -1,12 +1,6 @@
-"""Reviewers' decisions, their journal, the resulting status of each sample, and the agreement between reviewers.
+"""Reviewers' decisions, their journal, the resulting status of each sample, and the agreement between reviewers."""
 
-The journal is an append-only file, synced to disk after every line; several processes may have it open at once.
-"""
-
-import errno
 import math
-import os
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -17,7 +11,6 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.core import (
-    BenchmarkError,
     BooleanSlot,
     ExactSlot,
     FrozenModel,
@@ -25,8 +18,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.files import read_lines, sync
-from agrotools.core.systems import locked
+from agrotools_build.review.line_journal import LineJournal
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
@@ -319,57 +311,17 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
 REVIEW_FILE = "review.jsonl"
 
 
-class ReviewJournal:
+class ReviewJournal(LineJournal[Decision]):
     """Decisions in a file, made by the first write; RunStoreError if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._guard = threading.Lock()
-        self._decisions: list[Decision] = []
-        self.refresh()
-
-    def open_for_writing(self) -> None:
-        """Check that decisions can be stored, before the first one is made; BenchmarkError if not."""
-        try:
-            self.path.open("ab").close()
-            sync(self.path.parent)
-        except OSError as error:
-            why = f"decisions cannot be written to {self.path}: {error.strerror or error}"
-            hint = "give a file that can be written with --log, or review a copy of the folder"
-            raise BenchmarkError(why, hint=hint) from error
-
-    def refresh(self) -> None:
-        """Read the file again, as another process may have changed it; RunStoreError if it cannot be read."""
-        with self._guard:
-            self._decisions = read_lines(self.path, Decision, "remove that line")
-
-    def append(self, decision: Decision) -> bool:
-        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
-        with (
-            self._guard,
-            self.path.open("a+b", buffering=0) as file,
-            locked(file, self.path),
-        ):
-            file.seek(0)
-            file.truncate(
-                file.read().rfind(b"\n") + 1
-            )  # what a write that was cut off left; the page sends it again
-            self._decisions = read_lines(self.path, Decision, "remove that line")
-            if any(decision.id == stored.id for stored in self._decisions):
-                return False
-            line = decision.model_dump_json(exclude_defaults=True).encode() + b"\n"
-            if os.write(file.fileno(), line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(file.fileno())
-            self._decisions.append(decision)
-            return True
+        super().__init__(path, Decision)
 
     def decisions(self) -> list[Decision]:
         """Return the latest decision of each reviewer on each sample, in order, without withdrawn ones."""
-        with self._guard:
-            latest: dict[tuple[str, str], Decision] = {}
-            for decision in self._decisions:
-                key = decision.reviewer, decision.sample
-                latest.pop(key, None)  # so that the order is that of the latest decisions
-                latest[key] = decision
-            return [decision for decision in latest.values() if decision.verdict != "withdraw"]
+        latest: dict[tuple[str, str], Decision] = {}
+        for decision in self.lines():
+            key = decision.reviewer, decision.sample
+            latest.pop(key, None)  # so that the order is that of the latest decisions
+            latest[key] = decision
+        return [decision for decision in latest.values() if decision.verdict != "withdraw"]

@@ -8,14 +8,13 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -32,9 +31,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agrotools.core import AgrotoolsError, Sample, SampleFile, UsageError, first_error
+from agrotools.core import AgrotoolsError, Sample, SampleFile, UsageError
 from agrotools.report.html.page import LOOK
-from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import harmless, value_text
 from agrotools_build.review.agreement import (
     Decision,
@@ -46,8 +44,10 @@ from agrotools_build.review.agreement import (
     summary_of,
     valid_decisions,
 )
+from agrotools_build.review.correcting import drafted_by
+from agrotools_build.review.correcting_routes import Correcting, read_body
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import SIDES_PX, Pictures, Rendered, present
+from agrotools_build.review.presenting import Pictures, present, there
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -71,19 +71,11 @@ _TYPES = {
 """Media types of files served unchanged; other types are sent as ``application/octet-stream``."""
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 """Original size in a picture description, which is removed because the page scales pictures."""
-T = TypeVar("T")
 
 
 def render(name: str, **values: Any) -> str:
     """Render the template ``name``; values are escaped and stripped of control characters."""
     return _TEMPLATES.get_template(name).render(**values)
-
-
-def _there(found: T | Absent) -> T:
-    """Return what was found; HTTPException 404 with the reason if it is absent."""
-    if isinstance(found, Absent):
-        raise HTTPException(404, found.reason)
-    return found
 
 
 async def answer_error(_: Request, error: Exception) -> Response:
@@ -101,9 +93,16 @@ class Review:
     def __init__(self, material: Material, journal: ReviewJournal, reviewer: str = "") -> None:
         self.material, self.journal, self.reviewer = material, journal, reviewer
         self.pictures = Pictures(material)
+        self.correcting = Correcting(material, self.pictures)
 
     def application(self) -> Starlette:
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            await self.correcting.close()
+
         routes = [
+            *self.correcting.routes(),
             Route("/", self.front),
             Route("/index", self.index),
             Route("/sample/{sample_id}", self.sample_page),
@@ -119,7 +118,7 @@ class Review:
         handlers: Mapping[Any, Any] = dict.fromkeys(
             (HTTPException, AgrotoolsError, OSError), answer_error
         )
-        return Starlette(routes=routes, exception_handlers=handlers)
+        return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
     # --- pages ------------------------------------------------------------------------------------------------------
 
@@ -128,18 +127,30 @@ class Review:
             self.journal.path,
             {"title": self.material.title, "notes": self.material.notes},
         )
-        place = {"journal": str(path), "place": str(path.resolve()), "reviewer": self.reviewer}
+        place = {
+            "journal": str(path),
+            "place": str(path.resolve()),
+            "reviewer": self.reviewer,
+            "corrects": self.material.versions is not None,
+        }
         return HTMLResponse(render("page.html.j2", **about, **place))
 
     def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
         reviewer = request.query_params.get("reviewer", "")
         self.journal.refresh()
+        self.material.update()
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
-        rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
+        rows = [self._row(key, by_sample.get(key, []), reviewer) for key in [*self.material.facts]]
         summary = review_parts(summary_of(self.material.contents, decisions))
-        return JSONResponse({"samples": rows, "summary": [*summary]})
+        return JSONResponse(
+            {
+                "samples": rows,
+                "summary": [*summary],
+                "unfinished": self.correcting.unfinished(reviewer),
+            }
+        )
 
     def _row(self, key: str, made: Sequence[Decision], reviewer: str) -> dict[str, Any]:
         """Return a row of the list, with the state of the sample after the decisions ``made``."""
@@ -150,12 +161,23 @@ class Review:
             "flags": facts.flags,
             "mine": mine and mine.verdict,
             "reviewers": len(made),
+            "changed": self._change(key),
         }
         # Other reviewers' decisions count only after one's own.
         return row | {"standing": review_status(made) if mine else "undecided"}
 
+    def _change(self, key: str) -> str:
+        """Return whether a reviewer corrected or wrote a sample; empty if nobody did."""
+        history = self.material.history(key)
+        if not history:
+            return ""
+        return "corrected" if history[0].of else "written"
+
     def sample_page(self, request: Request) -> Response:
-        shown = present(self.material, self.pictures, self._sample(request))
+        sample = self._sample(request)
+        shown = present(self.material, self.pictures, sample)
+        shown["made"] = drafted_by(sample, self.material.history(sample.id))
+        shown["corrects"] = self.material.versions is not None and not sample.declared
         return HTMLResponse(render("sample.html.j2", shown=shown))
 
     # --- decisions --------------------------------------------------------------------------------------------------
@@ -165,36 +187,40 @@ class Review:
         sample = self._sample(request)
         self.journal.refresh()
         decisions = self._decided(sample.id)
-        mine = _decision_of(decisions, request.query_params.get("reviewer", ""))
+        reviewer = request.query_params.get("reviewer", "")
+        mine = _decision_of(decisions, reviewer)
+        earlier = self._on_earlier_content(sample.id)
         others = [each.model_dump(mode="json") for each in decisions if each is not mine]
         # Other decisions are hidden until the reviewer has decided, to avoid influence.
         if mine is None:
-            return JSONResponse({"mine": None, "others": [], "hidden": len(others)})
-        return JSONResponse({"mine": mine.model_dump(mode="json"), "others": others, "hidden": 0})
+            own = [each for each in earlier if each["reviewer"] == reviewer]
+            return JSONResponse({"mine": None, "others": [], "hidden": len(others), "earlier": own})
+        found = {"mine": mine.model_dump(mode="json"), "others": others, "hidden": 0}
+        return JSONResponse({**found, "earlier": earlier})
+
+    def _on_earlier_content(self, sample_id: str) -> list[dict[str, Any]]:
+        """Return the decisions on earlier contents of a sample, which no longer count."""
+        content = self.material.facts[sample_id].content
+        return [
+            {"reviewer": each.reviewer, "verdict": each.verdict, "reason": each.reason}
+            for each in self.journal.lines()
+            if each.sample == sample_id and each.content != content and each.verdict != "withdraw"
+        ]
 
     def _decided(self, sample_id: str) -> Sequence[Decision]:
         return valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
 
     async def decide(self, request: Request) -> Response:
         """Store a decision; the response is sent after it has been written to disk."""
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise HTTPException(415, "send JSON")
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > _LARGEST_BODY:
-                raise HTTPException(413, "that is too long")
-        return JSONResponse(await run_in_threadpool(self._store_decision, body))
+        decision = await read_body(request, Decision, _LARGEST_BODY)
+        return JSONResponse(await run_in_threadpool(self._store_decision, decision))
 
-    def _store_decision(self, body: bytes) -> dict[str, Any]:
+    def _store_decision(self, decision: Decision) -> dict[str, Any]:
+        sample = self._known(decision.sample)
+        if decision.content != self.material.facts[sample.id].content:
+            raise HTTPException(409, "what was shown has changed: reload the page")
         try:
-            decision = Decision.model_validate_json(body)
-            sample = self._known(decision.sample)
-            if decision.content != self.material.facts[sample.id].content:
-                raise HTTPException(409, "what was shown has changed: reload the page")
             decision = _with_effective_edits(decision, sample)
-        except ValidationError as error:
-            raise HTTPException(422, first_error(error).removeprefix("the whole: ")) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         self.journal.append(
@@ -208,7 +234,7 @@ class Review:
     # --- files ------------------------------------------------------------------------------------------------------
 
     def picture(self, request: Request) -> Response:
-        return self._picture(request, self.pictures.of_file, self._file(request))
+        return self.pictures.response(request, self.pictures.of_file, self._file(request))
 
     def artifact(self, request: Request) -> Response:
         """Return an artifact of a step (counted from 1) as a picture."""
@@ -218,22 +244,13 @@ class Review:
         observation = steps[number - 1].observation if 0 < number <= len(steps) else None
         for artifact in observation.artifacts if observation else ():
             if artifact.name == name:
-                return self._picture(request, self.pictures.of_artifact, artifact)
+                return self.pictures.response(request, self.pictures.of_artifact, artifact)
         raise HTTPException(404, "there is no such artifact")
-
-    def _picture(
-        self, request: Request, rendered: Callable[[Any, str], Rendered | Absent], what: Any
-    ) -> Response:
-        if (size := request.query_params.get("size", "small")) not in SIDES_PX:
-            raise HTTPException(404, "there is no such size")
-        picture = _there(rendered(what, size))
-        headers = {"Cache-Control": "private, max-age=3600"}
-        return Response(picture.content, media_type=picture.media_type, headers=headers)
 
     def about(self, request: Request) -> Response:
         """Return the differences between the displayed picture and its file, and the colours of mask values."""
         file = self._file(request)
-        picture, meanings = _there(self.pictures.of_file(file, "small")), file.classes or {}
+        picture, meanings = there(self.pictures.of_file(file, "small")), file.classes or {}
         colours = [
             f"{colour} = {meanings.get(value, value)}" for value, colour in picture.colours.items()
         ]
@@ -243,7 +260,7 @@ class Review:
         file = self._file(request)
         media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
         return FileResponse(
-            _there(self.pictures.path_of_file(file)), media_type=media_type, filename=file.name
+            there(self.pictures.path_of_file(file)), media_type=media_type, filename=file.name
         )
 
     def _sample(self, request: Request) -> Sample:
@@ -301,6 +318,8 @@ class Guard:
         self._root = f"/{secret}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
         if scope["type"] != "http":
             return  # websockets are not supported
 
@@ -369,7 +388,7 @@ def serve_review(page: Review, port: int | None, *, started: Callable[[str], Non
         Guard(page.application(), number, secret),
         log_level="warning",
         access_log=False,
-        lifespan="off",
+        lifespan="on",
         ws="none",
         server_header=False,
         date_header=False,

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.files import MANIFEST_FILE
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
-from agrotools.core.texts import benchmark_title, command_line
-from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
+from agrotools.core.texts import benchmark_title, command_line, count_text
+from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE, BenchmarkHeader
+from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY
 from agrotools.formats.writing import replace_folder
 from agrotools.loading import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
@@ -23,6 +24,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.steps import implied_slot, shown_results
+from agrotools_build.drafting.funnel import reviewed_by_family
 from agrotools_build.export.folder import copy_files, write_benchmark
 from agrotools_build.quality import Finding, write_findings
 from agrotools_build.review.agreement import (
@@ -32,6 +34,7 @@ from agrotools_build.review.agreement import (
     review_status,
     valid_decisions,
 )
+from agrotools_build.review.versions import Version, Versions, content_of, written_folder
 
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
@@ -64,17 +67,35 @@ class Material:
     flags: dict[str, list[Finding]]
     benchmark: Benchmark | None = None
     notes: list[str] = field(default_factory=list)
+    versions: Versions | None = None
+    """samples that reviewers corrected or wrote; None if they cannot (a run, a benchmark that is drawn again)"""
 
     def sample(self, sample_id: str) -> Sample | None:
         if sample_id not in self.facts:
             return None
+        if self.versions is not None and (version := self.versions.sample(sample_id)) is not None:
+            return version
         if self.benchmark is not None:
             return self.benchmark.prepare(self.benchmark.sample(sample_id))
         return cast("Mapping[str, Sample]", self.samples)[sample_id]
 
     @property
     def contents(self) -> dict[str, str]:
-        return {sample_id: facts.content for sample_id, facts in self.facts.items()}
+        # A copy, as another thread may take in a new question meanwhile.
+        return {sample_id: facts.content for sample_id, facts in [*self.facts.items()]}
+
+    def update(self) -> None:
+        """Take in what reviewers corrected and wrote meanwhile, also in other processes."""
+        if self.versions is None:
+            return
+        for sample_id, sample in self.versions.update(self.contents).items():
+            # Flags were raised on another content.
+            self.flags.pop(sample_id, None)
+            self.facts[sample_id] = facts_of_sample(sample, ())
+
+    def history(self, sample_id: str) -> list[Version]:
+        """Return the versions of a sample that reviewers saved, the oldest first."""
+        return [] if self.versions is None else self.versions.history(sample_id)
 
 
 def open_material(
@@ -134,7 +155,25 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
         sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples
     }
     roots = [benchmark.root]
-    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes)
+    is_drawn_again = (benchmark.root / MANIFEST_FILE).is_file() or benchmark.make_files is not None
+    material = Material(
+        title,
+        journal,
+        benchmark.samples,
+        facts,
+        roots,
+        roots,
+        flags,
+        benchmark,
+        notes,
+        versions=None if is_drawn_again else Versions(written_folder(journal)),
+    )
+    material.update()
+    if material.versions is not None and material.versions.outdated:
+        notes.append(
+            f"{count_text(material.versions.outdated, 'correction')} of samples that changed since: not shown"
+        )
+    return material
 
 
 def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
@@ -161,12 +200,8 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
 
 def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
     """Return the content hash and the filter facts of ``sample``."""
-    # Runs store samples with their cluster, benchmark folders without it.
-    content = hashlib.sha256(
-        sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()
-    ).hexdigest()[:16]
     return Facts(
-        content=content,
+        content=content_of(sample),
         task_type=harmless(sample.task_type),
         source=harmless(sample.source),
         query=shortened(harmless(sample.query).replace("\n", " "), _QUERY_SHOWN),
@@ -232,6 +267,10 @@ class Applied(FrozenModel):
     out: str
     kept: int
     edited: tuple[str, ...]
+    corrected: tuple[str, ...] = ()
+    """ids of samples whose question or trace a reviewer corrected"""
+    written: tuple[str, ...] = ()
+    """ids of samples that a reviewer wrote from nothing"""
     dropped: dict[str, tuple[str, ...]]
     """ids of dropped samples by reason"""
     disputed: tuple[str, ...]
@@ -294,10 +333,18 @@ def apply_review(
             )
             dropped[reason] = (*dropped.get(reason, ()), sample_id)
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
-    kept = (sample for sample in benchmark.samples if sample.id not in gone)
-    remaining = [
-        _edited(each, by_sample[each.id][0]) if each.id in changed else each for each in kept
+    versions = material.versions
+    written = versions.written if versions else []
+    latest = [
+        (versions.sample(sample.id) if versions else None) or sample for sample in benchmark.samples
     ]
+    kept = [sample for sample in (*latest, *written) if sample.id not in gone]
+    remaining = [_edited(each, by_sample[each.id]) if each.id in changed else each for each in kept]
+    remaining_ids = {sample.id for sample in remaining}
+    corrected_ids = (
+        tuple(one for one in versions.corrected if one in remaining_ids) if versions else ()
+    )
+    written_ids = tuple(sample.id for sample in written if sample.id in remaining_ids)
     if not remaining:
         raise BenchmarkError(
             "no sample would be left: all were rejected", hint="look at the reasons with --summary"
@@ -309,7 +356,13 @@ def apply_review(
             write_findings(
                 folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())]
             )
-        write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
+        review = {
+            "dropped": len(gone),
+            "edited": [*changed],
+            "corrected": [*corrected_ids],
+            "written": [*written_ids],
+        }
+        write_benchmark(folder, _header(benchmark, material, review), remaining)
         faults = tuple(
             f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder)
         )
@@ -317,6 +370,8 @@ def apply_review(
         out=str(out),
         kept=len(remaining),
         edited=changed,
+        corrected=corrected_ids,
+        written=written_ids,
         dropped=dropped,
         disputed=contested,
         undecided=sum(standings[one] == "undecided" and one not in gone for one in standings),
@@ -324,23 +379,35 @@ def apply_review(
     )
 
 
-def _edited(sample: Sample, decision: Decision) -> Sample:
-    assert decision.edits is not None
+def _edited(sample: Sample, decisions: Sequence[Decision]) -> Sample:
+    """Return a sample with the edit that all reviewers proposed; it says whose label a typed value is."""
+    edits = decisions[0].edits
+    assert edits is not None
     try:
-        return apply_edits(sample, decision.edits)
+        edited = apply_edits(sample, edits)
     except ValueError as error:
         why = f"the edit of sample {sample.id} does not fit it: {error}"
         raise BenchmarkError(why, hint="decide that sample again on the page") from error
+    typed = [name for name, edit in edits.slots.items() if edit.value is not None]
+    if not typed:
+        return edited
+    people: JsonValue = [decision.reviewer for decision in decisions]
+    labels: dict[str, JsonValue] = dict.fromkeys(typed, people)
+    return edited.model_copy(update={"metadata": {**edited.metadata, "own_labels": labels}})
 
 
-def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
+def _header(
+    benchmark: Benchmark, material: Material, counts: Mapping[str, JsonValue]
+) -> BenchmarkHeader:
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal
     digest = (
         {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
     )
-    review = {"of": benchmark.content_hash, **digest, "dropped": dropped, "edited": list(changed)}
-    return header.model_copy(
-        update={"version": version, "metadata": {**header.metadata, "review": review}}
-    )
+    review = {"of": benchmark.content_hash, **digest, **counts}
+    metadata = {**header.metadata, "review": review}
+    if DRAFTS_KEY in metadata:
+        families = {sample.id: sample.family for sample in benchmark.samples}
+        metadata[REVIEWED_KEY] = {**reviewed_by_family(families, material.contents, log)}
+    return header.model_copy(update={"version": version, "metadata": metadata})

@@ -7,14 +7,17 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.calling.cache import ResultCache
@@ -27,6 +30,7 @@ from agrotools.scoring.steps import implied_slot, shown_results
 from agrotools.text.agreement_values import as_number
 from agrotools_build.review.material import Material, reference_flags
 
+T = TypeVar("T")
 Origin = Literal["argument", "observation", "truth"]
 _MOST = 400
 """Maximum number of shapes drawn per step and origin; more would hide the picture."""
@@ -125,6 +129,13 @@ class Rendered:
     colours: dict[str, str]
 
 
+def there(found: T | Absent) -> T:
+    """Return what was found; HTTPException 404 with the reason if it is absent."""
+    if isinstance(found, Absent):
+        raise HTTPException(404, found.reason)
+    return found
+
+
 class Pictures:
     """Renderer of sample files and artifacts of reference calls; safe to use from several threads."""
 
@@ -156,6 +167,16 @@ class Pictures:
         return _rendered(
             path, artifact.name, "mask" if artifact.kind == "mask" else "image", None, size
         )
+
+    def response(
+        self, request: Request, rendered: Callable[[T, str], Rendered | Absent], what: T
+    ) -> Response:
+        """Return a file or an artifact as a picture of the size that a request names; HTTPException 404 if absent."""
+        if (size := request.query_params.get("size", "small")) not in SIDES_PX:
+            raise HTTPException(404, "there is no such size")
+        picture = there(rendered(what, size))
+        headers = {"Cache-Control": "private, max-age=3600"}
+        return Response(picture.content, media_type=picture.media_type, headers=headers)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
         return self._places.of_file(file, self._roots)

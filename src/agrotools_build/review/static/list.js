@@ -47,6 +47,7 @@ function passes(row, wanted) {
   const words = wanted.search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length && !words.every((word) => `${row.id} ${row.query}`.toLowerCase().includes(word))) return false;
   if (wanted.state === "undecided") return !row.mine;
+  if (wanted.state === "corrected" || wanted.state === "written") return row.changed === wanted.state;
   if (wanted.state === "disputed") return row.standing === "disputed";
   if (wanted.state === "others") return !row.mine && row.reviewers > 0;
   return !wanted.state || row.mine === wanted.state;
@@ -88,7 +89,7 @@ export function update(row) {
   if (!found) return;
   found.state.textContent = row.queued ? "…" : MARKS[row.mine] ?? "";
   found.state.className = `mark ${row.mine ?? ""}`;
-  found.aside.textContent = row.standing === "disputed" ? "disputed" : row.flags.length ? "⚑" : "";
+  found.aside.textContent = row.standing === "disputed" ? "disputed" : row.changed ? row.changed : row.flags.length ? "⚑" : "";
   found.aside.title = row.flags.join(", ");
 }
 

@@ -1,5 +1,7 @@
 // Page: the current sample, keys, and storage of decisions until the server has them.
 
+import * as editor from "./editor.js";
+import { button } from "./elements.js";
 import * as form from "./form.js";
 import * as list from "./list.js";
 import * as pictures from "./pictures.js";
@@ -23,7 +25,18 @@ async function loadIndex() {
   const index = await (await ask(`index?reviewer=${encodeURIComponent(reviewer)}`)).json();
   summary = index.summary;
   list.setRows(index.samples);
+  showUnfinished(index.unfinished);
   for (const { decision } of outbox()) markQueued(decision);
+}
+
+// Unfinished corrections and questions of the reviewer, above the list.
+function showUnfinished(works) {
+  byId("unfinished").replaceChildren(...works.map((work) => {
+    const what = list.rows.has(work.key) ? work.key : `New: ${work.query || "no question yet"}`;
+    const item = document.createElement("li");
+    item.append(button(`✎ ${what}`, () => edit(work.key), { className: "quiet", title: "Go on with unfinished work" }));
+    return item;
+  }));
 }
 
 function fragment(id) {
@@ -53,6 +66,7 @@ function fetchAhead(article) {
 
 async function show(id) {
   if (!list.rows.has(id)) return;
+  if (editor.isOpen()) editor.close(false);
   current = id;
   list.mark(id);
   showPosition();
@@ -62,7 +76,7 @@ async function show(id) {
   let decisions;
   try {
     const row = list.rows.get(id);
-    const asks = row.mine || row.reviewers ? ask(`decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
+    const asks = row.mine || row.reviewers || row.changed ? ask(`decisions/${id}?reviewer=${encodeURIComponent(reviewer)}`).then((reply) => reply.json()) : null;
     [html, decisions] = await Promise.all([fragment(id), asks]);
   } catch (error) {
     if (current !== id) return;
@@ -80,18 +94,33 @@ async function show(id) {
   const waiting = outbox().map((each) => each.decision).filter((each) => each.sample === id && each.reviewer === reviewer).at(-1);
   form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null);
   showOthers(article, decisions);
+  showVerdicts(article, decisions);
   fetchAhead(article);
 }
 
 function showOthers(article, decisions) {
   const section = article.querySelector(".others");
-  section.hidden = !decisions || !(decisions.others.length || decisions.hidden);
+  const earlier = decisions?.earlier ?? [];
+  section.hidden = !decisions || !(decisions.others.length || decisions.hidden || earlier.length);
   if (section.hidden) return;
   const entries = decisions.others.map(otherEntry);
+  entries.push(...earlier.map((each) => Object.assign(document.createElement("p"), { className: "dim", textContent: `${each.reviewer} on an earlier version, no longer counted: ${each.verdict}${each.reason ? ` — ${each.reason}` : ""}` })));
   if (decisions.hidden) {
     entries.push(Object.assign(document.createElement("p"), { className: "dim", textContent: `${decisions.hidden} decided already: shown once you have` }));
   }
   section.lastElementChild.replaceChildren(...entries);
+}
+
+// Who decided what stands after who drafted and corrected the sample.
+function showVerdicts(article, decisions) {
+  const words = { accept: "accepted", edit: "edit proposed", reject: "rejected" };
+  for (const each of [decisions?.mine, ...(decisions?.others ?? [])].filter(Boolean)) {
+    const name = Object.assign(document.createElement("b"), { textContent: each.reviewer });
+    const day = Object.assign(document.createElement("span"), { className: "dim", textContent: ` ${each.at.slice(0, 10)}` });
+    const item = document.createElement("li");
+    item.append(`${words[each.verdict]} by `, name, day);
+    article.querySelector(".made").append(item);
+  }
 }
 
 function otherEntry(other) {
@@ -200,6 +229,29 @@ saving.onRefused((made) => {
   if (made.sample === current) show(current);
 });
 
+// --- editor ---------------------------------------------------------------------------------------------------------
+
+async function edit(key) {
+  if (!document.body.dataset.corrects || !key) return;
+  await editor.open(key, reviewer);
+}
+
+// A version was saved: the sample is another one now.
+async function showSaved(id) {
+  fragments.delete(id);
+  await loadIndex();
+  list.fillFilters();
+  if (!list.rows.has(current)) current = id;
+  list.applyFilters(id);
+  await show(id);
+  byId("saving").textContent = "saved as a new version: decide on it";
+}
+
+editor.connect({
+  saved: (id) => showSaved(id).catch((error) => trouble(`saved, but the page could not show it: ${error.message}`)),
+  closed: () => { loadIndex().catch(() => {}).then(() => show(current ?? list.shown[0])); },
+});
+
 // --- dialogs --------------------------------------------------------------------------------------------------------
 
 async function standing() {
@@ -237,11 +289,14 @@ const KEYS = {
   "/": () => { toggleList(true); byId("search").focus(); },
 };
 KEYS.m = KEYS.o;
+KEYS.t = () => edit(current);
+KEYS.n = () => edit(editor.newKey());
 Object.assign(KEYS, form.keys({ decide, choose }));
 
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest?.("input, textarea, select");
   if (document.querySelector("dialog[open]")) return;
+  if (editor.isOpen() && !(field && !field.closest(".editor"))) { editor.key(event); return; }
   if (event.key === "Escape") {
     if (field) field.blur();
     else if (form.pendingVerdict()) form.cancel();
@@ -271,20 +326,22 @@ byId("standing-open").addEventListener("click", standing);
 byId("who").addEventListener("click", askName);
 byId("list-toggle").addEventListener("click", () => toggleList());
 byId("withdraw").addEventListener("click", () => KEYS.x());
+byId("new-question")?.addEventListener("click", KEYS.n);
 byId("scheme").addEventListener("click", () => {
   const style = document.documentElement.style;
   const dark = style.colorScheme ? style.colorScheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   style.colorScheme = dark ? "light" : "dark";
 });
 byId("reset").addEventListener("click", () => { list.resetFilters(); filter(); });
-for (const button of document.querySelectorAll(".verdict")) button.addEventListener("click", () => choose(button.dataset.verdict));
+for (const each of document.querySelectorAll(".verdict")) each.addEventListener("click", () => choose(each.dataset.verdict));
 byId("filters").addEventListener("input", filter);
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 pane.addEventListener("click", (event) => {
-  const button = event.target.closest("button");
-  if (button?.classList.contains("picture")) pictures.enlarge(button);
-  if (button?.dataset.do === "save-edit") decide("edit");
-  if (button?.dataset.do === "cancel-edit") form.cancel();
+  const pressed = event.target.closest("button");
+  if (pressed?.classList.contains("picture")) pictures.enlarge(pressed);
+  if (pressed?.dataset.do === "correct") edit(current);
+  if (pressed?.dataset.do === "save-edit") decide("edit");
+  if (pressed?.dataset.do === "cancel-edit") form.cancel();
 });
 window.addEventListener("hashchange", () => {
   show(decodeURIComponent(location.hash.slice(1)));
@@ -316,8 +373,10 @@ async function begin() {
   list.applyFilters(asked);
   const start = list.rows.has(asked) ? asked : list.shown[0] ?? [...list.rows.keys()][0];
   list.mark(start);
-  show(start);
   flush();
+  const editing = setting("editing", null);
+  if (editing) { current = start; if (await editor.open(editing, reviewer)) { showPosition(); return; } }
+  show(start);
 }
 
 toggleList(!matchMedia("(max-width: 860px)").matches);

@@ -45,6 +45,11 @@ export function trouble(text, kind = "") {
   line.dataset.kind = kind;
 }
 
+// Remove a message of one kind, if it is the one shown.
+export function calm(kind) {
+  if (line.dataset.kind === kind) trouble("");
+}
+
 export async function flush() {
   if (flushing) return;
   flushing = true;
@@ -56,7 +61,7 @@ export async function flush() {
     }
     wait = FIRST_WAIT_MS;
     if (sent) state.textContent = "stored";
-    if (line.dataset.kind === "away") trouble("");
+    calm("away");
   } catch (error) {
     const count = outbox().length;
     state.textContent = `${count} not stored`;

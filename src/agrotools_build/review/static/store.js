@@ -58,3 +58,9 @@ export function uuid() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+// Unfinished work of the editor, until the server has it; the steps of undo are kept here only.
+const workKey = (reviewer, key) => `${base} work ${reviewer} ${key}`;
+export const keptWork = (reviewer, key) => read(workKey(reviewer, key), null);
+export const keepWork = (reviewer, key, value) => write(workKey(reviewer, key), value);
+export const dropWork = (reviewer, key) => remove(workKey(reviewer, key));

@@ -1,0 +1,158 @@
+"""Running of steps on the files of a sample, with the limits that calls have in ``agrotools eval``."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self, TypeVar, cast
+
+from pydantic import JsonValue
+
+from agrotools.calling.cache import ResultCache
+from agrotools.calling.execution import ToolExecutor
+from agrotools.calling.services import run_now
+from agrotools.calling.workspace import Workspace
+from agrotools.core import (
+    Arguments,
+    FrozenModel,
+    ReferenceStep,
+    ReferenceTrajectory,
+    SampleFile,
+    ToolCall,
+)
+from agrotools.core.record import iter_refs, literal_value, update_literals
+from agrotools_build.composing.reasons import CannotCompose
+from agrotools_build.references import keep_artifacts, steps_in, steps_used
+from agrotools_tools import AGROTOOLS
+
+T = TypeVar("T")
+
+
+class TraceStep(FrozenModel):
+    """A call as somebody wrote it. ``arguments`` may hold ``{"$ref": "steps[0].observation.FIELD"}``."""
+
+    tool: str
+    arguments: Arguments = {}
+    thought: str = ""
+
+
+class StepRunner:
+    """Runs steps in tool workers; an async context manager.
+
+    ``root``: folder of the benchmark, to which the paths of files are relative. ``kept_in``: folder in whose
+    ``artifacts`` small files that calls make are kept; ``root`` by default. ``toolset``: tools that may be called.
+    ``backends``: by tool, where not the default. ``workers``: most calls at a time.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        kept_in: Path | None = None,
+        toolset: Sequence[str] = AGROTOOLS,
+        backends: Mapping[str, str] | None = None,
+        workers: int = 2,
+    ) -> None:
+        self.root, self.kept_in, self.toolset = root, kept_in or root, tuple(toolset)
+        # The default limits of time and memory are those of a run.
+        self._executor = ToolExecutor(workers=workers, cache=ResultCache(), backends=backends)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._executor)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    async def run_step(
+        self, files: Sequence[SampleFile], before: Sequence[ReferenceStep], step: TraceStep
+    ) -> ReferenceStep:
+        """Run a step after others and return it with its observation: a result, or the tool's error.
+
+        The calls of ``before`` are made again (from the cache of results), so that the files that they wrote are there.
+        """
+        return (await self._run(files, [*map(_as_written, before), step]))[-1]
+
+    async def run_trace(
+        self, files: Sequence[SampleFile], steps: Sequence[TraceStep]
+    ) -> ReferenceTrajectory:
+        """Run all steps in order. A step after a failed one runs, too, with what it refers to left empty.
+
+        Small files that calls made are kept, as in a build.
+        """
+        return ReferenceTrajectory(steps=grouped(await self._run(files, steps)))
+
+    async def _run(
+        self, files: Sequence[SampleFile], steps: Sequence[TraceStep]
+    ) -> list[ReferenceStep]:
+        placed = tuple(
+            file.model_copy(update={"path": str(self.root / file.path)}) for file in files
+        )
+        done: list[ReferenceStep] = []
+        results: list[dict[str, JsonValue] | None] = []
+        with TemporaryDirectory(prefix="agrotools-") as scratch:
+            workspace = Workspace(placed, Path(scratch), self.root)
+            for number, step in enumerate(steps):
+                _check_references(number, step)
+                arguments = cast(Arguments, update_literals(dict(step.arguments), results))
+                plain = cast(Arguments, literal_value(dict(arguments)))
+                call = ToolCall(tool=step.tool, arguments=plain)
+                outcome = await self._executor.run(call, workspace, self.toolset)
+                observation = outcome.observation
+                results.append(observation.result)
+                made = ReferenceStep(tool=step.tool, arguments=arguments, thought=step.thought)
+                done.append(made.model_copy(update={"observation": observation}))
+                keep_artifacts(observation, workspace.artifacts, self.kept_in)
+        return done
+
+
+def run_now_with(runner: StepRunner, work: Callable[[StepRunner], Awaitable[T]]) -> T:
+    """Start the workers of a runner, do some work with it from code that is not asynchronous, and end them."""
+
+    async def running() -> T:
+        async with runner:
+            return await work(runner)
+
+    return run_now(running())
+
+
+def _as_written(step: ReferenceStep) -> TraceStep:
+    return TraceStep(tool=step.tool, arguments=step.arguments, thought=step.thought)
+
+
+def _check_references(number: int, step: TraceStep) -> None:
+    """Raise CannotCompose if a step refers to itself or a later one."""
+    for _, target, _ in iter_refs(dict(step.arguments)):
+        used = steps_in(target)
+        if not used or max(used) >= number:
+            raise CannotCompose(
+                "call_fails",
+                f"step {number} ({step.tool}) refers to {target}, which is no result of an earlier step",
+                hint="refer to steps[N].observation.FIELD of an earlier step",
+                part=f"step {number}",
+            )
+
+
+def grouped(steps: Sequence[ReferenceStep]) -> tuple[ReferenceStep, ...]:
+    """Return the steps; those in a row that use no result of each other are one group, because they may swap."""
+    runs: list[list[int]] = []
+    for number, step in enumerate(steps):
+        if runs and not steps_used(step.arguments) & {*runs[-1]}:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    group_of: dict[int, int] = {}
+    for group, members in enumerate(run for run in runs if len(run) > 1):
+        group_of.update(dict.fromkeys(members, group))
+    return tuple(
+        step.model_copy(update={"group": group_of.get(number)}) for number, step in enumerate(steps)
+    )
+
+
+def results_of(steps: Sequence[ReferenceStep]) -> list[dict[str, JsonValue] | None]:
+    """Return the true result of each step; what its tool returned where no source knows better, None if it failed."""
+    return [
+        step.truth if step.truth is not None else step.observation and step.observation.result
+        for step in steps
+    ]

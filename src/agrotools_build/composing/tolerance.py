@@ -1,0 +1,270 @@
+"""Tolerance of a number that is bound to results, from what the tools state of their errors.
+
+The error of a measured value is, in this order: half of the interval that the result states beside it
+(``severity_interval_pct`` of ``severity_pct``), the tolerance of the quantity (``measures.toml`` and
+``stated_errors.toml``). Errors of several values that a number is calculated from are taken as independent.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
+
+from pydantic import JsonValue
+
+from agrotools.core import ReferenceStep, ToolError, UnresolvedRef
+from agrotools.core.record import REF_PATTERN, Results, iter_refs, resolve_ref, resolved_value
+from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.json_kinds import is_number
+from agrotools_build.composing.reasons import CannotCompose
+from agrotools_build.composing.running import results_of
+from agrotools_build.own_photos.plan import measures
+from agrotools_build.templates.template import exact_result
+
+EXACT_TOOLS = frozenset({"calculate", "plot", "lookup_agronomy"})
+"""Tools whose results have no error of their own."""
+_ROUNDING = 0.01
+"""Relative tolerance of a number without a measured value in it: whoever answers may round it to two digits."""
+_LEAST_SHARE = 0.001
+"""Share of a calculated number that the errors of its measured values must reach: no tool measures so exactly, so that
+less means a number that hardly rests on them, as ``100 + 0.0001 * a``."""
+_INTERVAL = "interval"
+_INDEX = re.compile(r"\[\d+\]")
+
+Basis = Literal["interval", "quantity", "calculated", "exact"]
+
+
+class StatedTolerance(NamedTuple):
+    """Tolerance of a number, and what it rests on."""
+
+    abs_tol: float
+    rel_tol: float
+    basis: Basis
+
+    def margin_of(self, value: float) -> float:
+        """Return how far an answer may stray from a value."""
+        return max(self.abs_tol, self.rel_tol * abs(value))
+
+
+class Root(NamedTuple):
+    """A value that a tool measured and an answer rests on: the step, and the path in its result."""
+
+    step: int
+    path: str
+
+
+def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedTolerance:
+    """Return the tolerance of the number that ``expression`` gives.
+
+    Raises:
+        CannotCompose: a tool states no error for a value that the number rests on, or no value changes it.
+    """
+    roots = roots_of(expression, steps)
+    results = results_of(steps)
+    if not roots:
+        return StatedTolerance(0.0, _ROUNDING, "exact")
+    named = REF_PATTERN.fullmatch(expression.strip())
+    only = roots[0]
+    if named and steps[int(named["step"])].tool not in EXACT_TOOLS:
+        return stated_error(steps[only.step].tool, only.path, results[only.step])
+    value = _number(evaluate_from(expression, results))
+    squares = 0.0
+    for root in roots:
+        changes = [
+            abs(_number(changed) - value)
+            for changed in values_within_error(expression, steps, root)
+        ]
+        squares += max(changes, default=0.0) ** 2
+    if math.sqrt(squares) <= _LEAST_SHARE * abs(value):
+        raise CannotCompose(
+            "not_measured",
+            f"{expression} is (nearly) the same whatever the tools measure",
+            hint="calculate with the measured value",
+        )
+    return StatedTolerance(_rounded(math.sqrt(squares)), 0.0, "calculated")
+
+
+def roots_of(expression: str, steps: Sequence[ReferenceStep]) -> list[Root]:
+    """Return the measured values that an expression rests on, through steps that only calculate."""
+    found: dict[Root, None] = {}
+    for match in REF_PATTERN.finditer(expression):
+        number, path = int(match["step"]), match["path"].lstrip(".")
+        if number >= len(steps):
+            continue
+        step = steps[number]
+        if step.tool not in EXACT_TOOLS:
+            found[Root(number, path)] = None
+            continue
+        for _, target, _ in iter_refs(dict(step.arguments)):
+            found.update(dict.fromkeys(roots_of(target, steps[:number])))
+    return list(found)
+
+
+def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -> StatedTolerance:
+    """Return the tolerance of a value in the result of a tool.
+
+    Raises:
+        CannotCompose: ``no_stated_error``.
+    """
+    interval = _interval_beside(path, result or {})
+    value = value_at(path, result)
+    if interval is not None and is_number(value):
+        low, high = interval
+        half = max(high - _number(value), _number(value) - low)
+        if half > 0:
+            return StatedTolerance(_rounded(half), 0.0, "interval")
+    known = _tolerances().get((tool, _INDEX.sub("", path)))
+    if known is None:
+        raise CannotCompose(
+            "no_stated_error",
+            f"{tool} states no error of {path}, so that nobody knows which answers are right",
+            hint=f"bind the answer to one of {', '.join(known_paths(tool)) or 'the results of another tool'}",
+        )
+    return known
+
+
+def values_within_error(
+    expression: str, steps: Sequence[ReferenceStep], root: Root
+) -> list[JsonValue]:
+    """Return what an expression gives if one measured value is larger, and smaller, by its error.
+
+    Raises:
+        CannotCompose: the error of the value is not known.
+    """
+    results = results_of(steps)
+    value = value_at(root.path, results[root.step])
+    if not is_number(value):
+        return []
+    margin = stated_error(steps[root.step].tool, root.path, results[root.step]).margin_of(
+        _number(value)
+    )
+    changed: list[JsonValue] = []
+    for other in (_number(value) - margin, _number(value) + margin):
+        try:
+            changed.append(evaluate_from(expression, recalculated(steps, {root: other})))
+        except (ValueError, ExpressionError):
+            continue
+    return changed
+
+
+def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValue]) -> Results:
+    """Return the results of the steps with other measured values, and what is calculated from them anew.
+
+    What a label says of an earlier result changes what is calculated from it, too.
+
+    Raises:
+        UnresolvedRef, ExpressionError: a calculation has no value any more.
+        CannotCompose: a look-up fails.
+    """
+    results: list[dict[str, JsonValue] | None] = []
+    touched: set[int] = set()
+    for number, (step, result) in enumerate(zip(steps, results_of(steps), strict=True)):
+        uses = {
+            int(match["step"])
+            for _, target, _ in iter_refs(dict(step.arguments))
+            for match in REF_PATTERN.finditer(target)
+        }
+        if step.truth is not None:
+            touched.add(number)
+        if step.tool in EXACT_TOOLS and uses & touched:
+            arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
+            result = {**(result or {}), **_calculated(number, step.tool, arguments)}
+            touched.add(number)
+        for root, value in changes.items():
+            if root.step == number and result is not None:
+                result = _with_value(result, root.path, value)
+                touched.add(number)
+        results.append(result)
+    return results
+
+
+def _calculated(number: int, tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
+    try:
+        return exact_result(tool, arguments, unrounded=True)
+    except ToolError as error:  # a look-up of a name that the knowledge base does not have
+        raise CannotCompose(
+            "call_fails",
+            f"step {number} ({tool}) fails on what labels say: {error.message}",
+            hint=error.hint or "bind the answer to an earlier step",
+            part=f"step {number}",
+        ) from error
+
+
+def _with_value(
+    result: Mapping[str, JsonValue], path: str, value: JsonValue
+) -> dict[str, JsonValue]:
+    changed = deepcopy(dict(result))
+    *parents, last = _keys(path)
+    place: Any = changed
+    for key in parents:
+        place = place[key]
+    place[last] = value
+    return changed
+
+
+def _keys(path: str) -> list[str | int]:
+    parts = re.findall(r"([A-Za-z_]\w*)|\[(\d+)\]", path)
+    return [name or int(index) for name, index in parts]
+
+
+def value_at(path: str, result: Mapping[str, JsonValue] | None) -> JsonValue:
+    try:
+        return resolve_ref(f"steps[0].observation.{path}", [dict(result) if result else None])
+    except UnresolvedRef:
+        return None
+
+
+def _interval_beside(path: str, result: Mapping[str, JsonValue]) -> tuple[float, float] | None:
+    """Return the interval that a result states for the value at a path: ``count_interval`` of ``count``."""
+    for key, value in result.items():
+        words = key.split("_")
+        rest = "_".join(word for word in words if word != _INTERVAL)
+        is_pair = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+        if _INTERVAL in words and rest == path and is_pair:
+            low, high = cast("list[JsonValue]", value)
+            return _number(low), _number(high)
+    return None
+
+
+@cache
+def _tolerances() -> dict[tuple[str, str], StatedTolerance]:
+    """Return the tolerances of quantities, by tool and path without places in lists."""
+    known = {
+        (measure.tool, _INDEX.sub("", measure.answer)): StatedTolerance(
+            measure.abs_tol, measure.rel_tol, "quantity"
+        )
+        for measure in measures().values()
+        if measure.kind == "number"
+    }
+    more = tomllib.loads(Path(__file__).with_name("stated_errors.toml").read_text("utf-8"))
+    for tool, fields in more.items():
+        for path, tolerance in fields.items():
+            known[tool, path] = StatedTolerance(
+                tolerance.get("abs_tol", 0.0), tolerance.get("rel_tol", 0.0), "quantity"
+            )
+    return known
+
+
+def known_paths(tool: str) -> list[str]:
+    """Return the paths in the results of a tool whose error is known."""
+    return [path for of, path in _tolerances() if of == tool]
+
+
+def _number(value: JsonValue) -> float:
+    """Return a value as a number; CannotCompose if it is none."""
+    if not is_number(value):
+        raise CannotCompose(
+            "wrong_kind",
+            f"{value!r} is no number",
+            hint="bind the part to a number, or choose another form of answer",
+        )
+    return float(cast(float, value))
+
+
+def _rounded(value: float) -> float:
+    """Round to three significant digits, so that tolerances are readable in files."""
+    return float(f"{value:.3g}")

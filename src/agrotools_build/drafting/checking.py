@@ -1,0 +1,301 @@
+"""Checks of a drafted question after its calls ran: a sample, or the reason why it is dropped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import ValidationError
+
+from agrotools.calling import get_tool
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    Arguments,
+    ReferenceStep,
+    Sample,
+    SampleFile,
+    Slot,
+    ToleranceSlot,
+    UsageError,
+    first_error,
+)
+from agrotools.core.record import literal_value
+from agrotools.scoring.floors import prompt_floor
+from agrotools.scoring.slots import guess_points
+from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.json_kinds import is_number
+from agrotools_build.composing import (
+    AnswerPart,
+    CannotCompose,
+    Composition,
+    StepRunner,
+    TraceStep,
+    bound_slot,
+    compose_sample,
+)
+from agrotools_build.composing.tolerance import EXACT_TOOLS, Root, recalculated, roots_of, value_at
+from agrotools_build.drafting.constants import check_constants
+from agrotools_build.drafting.material import Labels, Noted, Pictures
+from agrotools_build.drafting.reasons import Dropped, dropped
+from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, trace_of
+from agrotools_build.own_photos.plan import measures
+from agrotools_build.quality import (
+    idle_steps,
+    leaves,
+    sequences_that_answer,
+    stands_there,
+    units_of,
+)
+from agrotools_build.references import without_artifacts
+from agrotools_build.templates.slot_draft import same_answer
+
+_CHANGES = (0.0, 0.5, 2.0, 10.0)
+"""Factors by which a measured value is changed to see whether the answer follows it."""
+_WIDE = 0.5
+"""Share of a value from which its tolerance is a doubt: half of it."""
+
+
+@dataclass
+class Checked:
+    """A draft that passed all checks, with what is doubtful about it."""
+
+    sample: Sample
+    doubts: tuple[str, ...]
+
+
+def plain_parts(
+    draft: DraftedQuestion, pictures: Pictures, *, is_persons: bool = False
+) -> list[AnswerPart]:
+    """Return the parts of a draft's answer; a name is offered the choices that people noted.
+
+    ``is_persons``: a person wrote the question, with whatever signs.
+
+    Raises:
+        Dropped: a text is not plain, or a number or a text of a call is the model's own.
+    """
+    if not is_persons:
+        check_plain(draft.question)
+    for part in draft.answer:
+        check_plain(part.label)
+    parts = [part_of(part, place) for place, part in enumerate(draft.answer)]
+    steps = trace_of(draft.steps)
+    check_constants(draft.question, steps, parts, pictures.files)
+    return [_with_choices(part, steps, pictures.noted) for part in parts]
+
+
+def _with_choices(
+    part: AnswerPart, steps: Sequence[TraceStep], noted: Sequence[Noted]
+) -> AnswerPart:
+    if part.form != "name":
+        return part
+    for each in noted:
+        offers = [
+            number
+            for number, step in enumerate(steps)
+            if step.tool == each.tool and part.from_ == f"steps[{number}].observation.{each.path}"
+        ]
+        if offers and each.choices:
+            return part.model_copy(update={"choices": each.choices, "aliases": dict(each.aliases)})
+    return part
+
+
+async def checked(
+    number: str,
+    draft: DraftedQuestion,
+    parts: Sequence[AnswerPart],
+    steps: Sequence[ReferenceStep],
+    pictures: Pictures,
+    labels: Labels,
+    runner: StepRunner,
+) -> Checked:
+    """Return the sample of a draft whose calls ran.
+
+    Raises:
+        Dropped: a check refuses it.
+    """
+    labelled = [_with_label(step, pictures.files, labels) for step in steps]
+    try:
+        sample = compose_sample(
+            Composition(
+                id=number,
+                query=draft.question,
+                files=pictures.files,
+                task_type=_task_type(parts, steps, pictures),
+                family=_family(parts, steps, pictures),
+                steps=tuple(labelled),
+                parts=tuple(parts),
+                toolset=runner.toolset,
+                template=_kind_of(steps, parts),
+                source=pictures.source,
+                cluster=pictures.cluster,
+                groups=dict(pictures.groups),
+            ),
+            runner.root,
+        )
+        _check_labels(sample, parts, steps, pictures.files)
+    except CannotCompose as error:
+        raise dropped(error) from error
+    except ValidationError as error:
+        raise Dropped("not_valid", first_error(error)) from error
+    _check_steps(sample)
+    _check_words(sample)
+    await _check_other_tools(sample, runner)
+    return Checked(sample, tuple(_doubts(sample, steps, labels)))
+
+
+def _with_label(step: ReferenceStep, files: Sequence[SampleFile], labels: Labels) -> ReferenceStep:
+    """Return a step with what people noted in place of what its tool returned."""
+    observation = step.observation
+    known = labels.truth_of(step, files)
+    if known is None or observation is None or observation.result is None:
+        return step
+    seen = without_artifacts(observation.result, observation)
+    return step.model_copy(update={"truth": {**seen, **known}})
+
+
+def _check_labels(
+    sample: Sample,
+    parts: Sequence[AnswerPart],
+    steps: Sequence[ReferenceStep],
+    files: Sequence[SampleFile],
+) -> None:
+    """Raise Dropped if the tools give another answer than what people noted."""
+    for slot, part in zip(sample.answer, parts, strict=True):
+        seen = bound_slot(part, steps, files)
+        if not same_answer(slot, seen):
+            why = f"{slot.name} is {slot.expected_text} by the labels, and {seen.expected_text} by the tools"
+            raise Dropped("contradicts_label", why)
+
+
+def _task_type(
+    parts: Sequence[AnswerPart], steps: Sequence[ReferenceStep], pictures: Pictures
+) -> str:
+    """Return the task type of the quantity that is asked for; that of the pictures where no quantity is known."""
+    for root in (root for part in parts for root in roots_of(part.from_, steps)):
+        for measure in measures().values():
+            if (measure.tool, measure.answer) == (steps[root.step].tool, root.path):
+                return measure.task_type
+    return pictures.task_type
+
+
+def _family(parts: Sequence[AnswerPart], steps: Sequence[ReferenceStep], pictures: Pictures) -> str:
+    return FAMILY_OF_TASK_TYPE.get(_task_type(parts, steps, pictures), pictures.family)
+
+
+def _kind_of(steps: Sequence[ReferenceStep], parts: Sequence[AnswerPart]) -> str:
+    """Return the template of a draft: one constant answer is compared with all drafts of a kind."""
+    tools = "+".join(step.tool for step in steps)
+    return f"draft: {tools} -> {'+'.join(part.form for part in parts)}"
+
+
+def _check_steps(sample: Sample) -> None:
+    """Raise Dropped if a step changes nothing, or another sequence of the calls gives the answer."""
+    assert sample.reference is not None
+    steps = sample.reference.steps
+    for index in idle_steps(sample):
+        raise Dropped("idle_step", f"nothing uses the result of step {index} ({steps[index].tool})")
+    found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
+    roots = list(dict.fromkeys(found))
+    if not roots:
+        raise Dropped("idle_step", "the answer rests on no measured value")
+    for root in roots:
+        if not _decides(root, sample):
+            tool = steps[root.step].tool
+            raise Dropped("idle_step", f"the answer is the same whatever {root.path} of {tool} is")
+    # Steps without data between them may swap: only a shorter sequence is another way.
+    n_units = len(units_of(sample.reference))
+    others = {names for names in sequences_that_answer(sample) if len(names) < n_units}
+    if others:
+        shortest = min(others, key=lambda names: (len(names), names))
+        raise Dropped("other_way", f"{' -> '.join(shortest) or 'no call'} gives the answer, too")
+
+
+def _decides(root: Root, sample: Sample) -> bool:
+    """Return True if another measured value gives another answer."""
+    assert sample.reference is not None
+    steps = sample.reference.steps
+    value = value_at(root.path, steps[root.step].truth)
+    if not is_number(value):
+        return True
+    for factor in _CHANGES:
+        try:
+            results = recalculated(steps, {root: float(str(value)) * factor})
+            changed = [evaluate_from(slot.from_, results) for slot in sample.answer if slot.from_]
+        except (ValueError, ExpressionError, CannotCompose):
+            continue
+        if any(_differs(slot, other) for slot, other in zip(sample.answer, changed, strict=True)):
+            return True
+    return False
+
+
+def _differs(slot: Slot, value: object) -> bool:
+    if isinstance(slot, ToleranceSlot):
+        return is_number(value) and abs(float(str(value)) - slot.value) > slot.margin
+    return value != getattr(slot, "value", None)
+
+
+def _check_words(sample: Sample) -> None:
+    """Raise Dropped if the baseline that sees the words alone answers the question."""
+    if prompt_floor().ignores_prompt(sample.answer):
+        return  # It gives one answer to all such questions, as the constant does.
+    if guess_points(sample).score >= 1:
+        raise Dropped("text_baseline", "the guess from the words of the question is right")
+
+
+async def _check_other_tools(sample: Sample, runner: StepRunner) -> None:
+    """Raise Dropped if a single call of a tool that the draft does not use gives the whole answer."""
+    assert sample.reference is not None
+    used = {step.tool for step in sample.reference.steps}
+    for tool in runner.toolset:
+        if tool in used or tool in EXACT_TOOLS:
+            continue
+        arguments = _call_of(tool, sample)
+        if arguments is None:
+            continue
+        step = await runner.run_step(sample.files, (), TraceStep(tool=tool, arguments=arguments))
+        result = step.observation.result if step.observation else None
+        values = list(leaves(result)) if result else []
+        if values and all(stands_there(slot, values) for slot in sample.answer):
+            raise Dropped("other_tool_alone", f"{tool} alone gives the answer")
+
+
+def _call_of(tool: str, sample: Sample) -> Arguments | None:
+    """Return arguments of a call of another tool on the file of a question; None if it needs more than a file."""
+    assert sample.reference is not None
+    given: Arguments = {}
+    for step in sample.reference.steps:
+        given.update({name: literal_value(value) for name, value in step.arguments.items()})
+    try:
+        spec = get_tool(tool).spec
+    except UsageError:  # a benchmark may offer tools that are not installed
+        return None
+    required = cast("Sequence[str]", spec.parameters.get("required", ()))
+    arguments: Arguments = {}
+    for name in required:
+        if name in given:
+            arguments[name] = given[name]
+        elif spec.agreement.get(name) == "file" and len(sample.files) == 1:
+            arguments[name] = sample.files[0].name
+        else:
+            return None
+    return arguments or None
+
+
+def _doubts(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> list[str]:
+    """Return what a reviewer should look at, each as a short sentence."""
+    doubts: list[str] = []
+    for number, step in enumerate(steps):
+        result = step.observation.result if step.observation else None
+        flags = result.get("flags") if result else None
+        if isinstance(flags, list) and flags:
+            doubts.append(f"step {number} ({step.tool}) has flags: {', '.join(map(str, flags))}")
+    found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
+    for root in dict.fromkeys(found):
+        step = steps[root.step]
+        known = labels.truth_of(step, sample.files) or {}
+        if value_at(root.path, known) is None:
+            doubts.append(f"step {root.step} ({step.tool}): no label stands behind {root.path}")
+    for slot in sample.answer:
+        if isinstance(slot, ToleranceSlot) and slot.margin > _WIDE * abs(slot.value):
+            share = slot.margin / abs(slot.value)
+            doubts.append(f"{slot.name}: the tolerance is {share:.0%} of the value")
+    return doubts

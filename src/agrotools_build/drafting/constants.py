@@ -1,0 +1,114 @@
+"""Numbers and texts that a model wrote into calls and expressions: each must stand in the question, or mean no value.
+
+Otherwise a model could write the answer itself: ``0 * n + 42``.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from pydantic import JsonValue
+
+from agrotools.calling import get_tool
+from agrotools.core import SampleFile, UsageError
+from agrotools.core.record import REF_PATTERN, is_ref
+from agrotools.text.json_kinds import is_number
+from agrotools.text.units import canonical_unit
+from agrotools_build.composing import AnswerPart, TraceStep
+from agrotools_build.drafting.reasons import Dropped
+
+_POWERS = frozenset(10.0**power for power in range(-6, 7))
+"""Factors between units of one quantity, and shares in percent."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def check_constants(
+    question: str,
+    steps: Sequence[TraceStep],
+    parts: Sequence[AnswerPart],
+    files: Sequence[SampleFile],
+) -> None:
+    """Raise Dropped if a number or a text of a call or an answer is the model's own.
+
+    Allowed are what the question states, defaults of tools, names of files and units. A calculation may also hold
+    powers of ten and the numbers up to that of files and calls, as in a mean; a comparison only 0.
+    """
+    stated = {*_stated(question)}
+    factors = {*_POWERS, *(float(n) for n in range(1, max(len(files), len(steps)) + 1))}
+    names = {file.name for file in files}
+    for step in steps:
+        defaults = _defaults(step.tool)
+        for name, value in step.arguments.items():
+            if value == defaults.get(name, object()):
+                continue
+            _check_numbers(value, stated, f"{step.tool}, {name}")
+            if step.tool == "calculate" and name == "expression":
+                _check_expression(str(value), stated, factors, names, step.tool)
+            elif step.tool == "calculate":
+                _check_texts(value, names, f"{step.tool}, {name}")
+    for part in parts:
+        _check_expression(part.from_, stated, factors, names, part.name)
+
+
+def _stated(question: str) -> Iterator[float]:
+    """Yield the numbers that a question states: 1,500 may be 1500 or 1.5."""
+    for match in _NUMBER.finditer(question):
+        for text in (match[0].replace(",", ""), match[0].replace(",", ".")):
+            try:
+                yield float(text)
+            except ValueError:
+                continue
+
+
+def _defaults(tool: str) -> dict[str, JsonValue]:
+    try:
+        return get_tool(tool).spec.defaults
+    except UsageError:
+        return {}
+
+
+def _check_numbers(value: JsonValue, stated: set[float], where: str) -> None:
+    if is_ref(value):
+        return
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_numbers(item, stated, where)
+    elif is_number(value) and float(str(value)) not in stated:
+        raise Dropped("unstated_number", f"{value} ({where}) stands nowhere in the question")
+
+
+def _check_texts(value: JsonValue, names: set[str], where: str) -> None:
+    if is_ref(value):
+        return
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_texts(item, names, where)
+    elif isinstance(value, str) and value not in names and canonical_unit(value) is None:
+        raise Dropped("written_value", f"{value!r} ({where}) is a text of the model")
+
+
+def _check_expression(
+    expression: str, stated: set[float], factors: set[float], names: set[str], where: str
+) -> None:
+    """Check the numbers and texts that are written in an expression; one that cannot be read fails when it runs."""
+    plain = REF_PATTERN.sub("ref", expression)
+    try:
+        tree = ast.parse(plain.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise Dropped("not_read", f"{expression!r} ({where}) is no expression") from None
+    compared = {
+        id(node)
+        for comparison in ast.walk(tree)
+        if isinstance(comparison, ast.Compare)
+        for node in ast.walk(comparison)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant):
+            continue
+        if isinstance(node.value, str):
+            _check_texts(node.value, names, where)
+        elif isinstance(node.value, int | float) and not isinstance(node.value, bool):
+            # A limit decides an answer, a factor only its unit.
+            _check_numbers(node.value, stated | ({0.0} if id(node) in compared else factors), where)
+        else:
+            raise Dropped("written_value", f"{node.value!r} ({where}) is a value of the model")

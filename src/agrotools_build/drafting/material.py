@@ -1,0 +1,201 @@
+"""Pictures to draft from, with what people noted of them, as the questions of a benchmark folder have it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from agrotools.calling import get_tool
+from agrotools.core import (
+    Arguments,
+    ExactSlot,
+    ReferenceStep,
+    Sample,
+    SampleFile,
+    Slot,
+    UsageError,
+)
+from agrotools.core.record import REF_PATTERN, literal_value
+from agrotools_build.composing.tolerance import EXACT_TOOLS
+
+_NOT_ASKED = ("open_text", "plot", "abstain")
+"""Slots that no draft asks for: a model cannot write key facts, and a chart has no label."""
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something that people noted of files, as a question can ask for it: where a tool gives it, and its choices."""
+
+    quantity: str
+    tool: str
+    path: str
+    unit: str | None = None
+    choices: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Other names of some of the choices."""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Files that questions may show together, and what their samples say of them."""
+
+    files: tuple[SampleFile, ...]
+    family: str
+    task_type: str
+    source: str
+    cluster: str | None
+    groups: Mapping[str, str]
+    noted: tuple[Noted, ...]
+
+    @property
+    def key(self) -> str:
+        """Text that tells these files from others."""
+        return " ".join(str(file.sha256) for file in self.files)
+
+
+def pictures_of(samples: Sequence[Sample]) -> list[Pictures]:
+    """Return the sets of files that answerable samples show, those of each task type in turn.
+
+    The order follows from the content of the files alone.
+    """
+    by_files: defaultdict[tuple[str, ...], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.answerable and sample.files:
+            by_files[tuple(str(file.sha256) for file in sample.files)].append(sample)
+    noted = _noted_by_file(samples)
+    by_task: defaultdict[str, list[Pictures]] = defaultdict(list)
+    for digests, shown in by_files.items():
+        first = shown[0]
+        known = dict.fromkeys(each for digest in digests for each in noted[digest])
+        by_task[first.task_type].append(
+            Pictures(
+                files=first.files,
+                family=first.family,
+                task_type=first.task_type,
+                source=first.source,
+                cluster=first.cluster,
+                groups={
+                    name: text for name, text in first.groups.items() if name != "unanswerable"
+                },
+                noted=tuple(_of_equal_place(known)),
+            )
+        )
+    for members in by_task.values():
+        members.sort(key=lambda each: sha256(each.key.encode()).digest())
+    turns = max(map(len, by_task.values()), default=0)
+    return [
+        members[turn]
+        for turn in range(turns)
+        for members in by_task.values()
+        if turn < len(members)
+    ]
+
+
+def _of_equal_place(noted: Iterable[Noted]) -> Iterable[Noted]:
+    """Return what was noted once for each place in a result, with the most choices."""
+    best: dict[tuple[str, str], Noted] = {}
+    for each in noted:
+        place = each.tool, each.path
+        if place not in best or len(each.choices) > len(best[place].choices):
+            best[place] = each
+    return best.values()
+
+
+def _noted_by_file(samples: Iterable[Sample]) -> defaultdict[str, list[Noted]]:
+    """Return what people noted of each file, by its hash: slots whose value stands in the true result of one step."""
+    noted: defaultdict[str, list[Noted]] = defaultdict(list)
+    for sample in samples:
+        steps = sample.reference.steps if sample.reference else ()
+        for slot in sample.answer:
+            if slot.from_ is None or slot.type in _NOT_ASKED:
+                continue
+            is_name = isinstance(slot, ExactSlot) and isinstance(slot.value, str)
+            if not is_name and not REF_PATTERN.fullmatch(slot.from_):
+                continue  # A limit or a comparison is a question, and no quantity that was noted.
+            for match in REF_PATTERN.finditer(slot.from_):
+                step = steps[int(match["step"])]
+                if step.tool in EXACT_TOOLS or step.truth is None:
+                    continue
+                each = _noted(slot, step, match["path"].lstrip("."))
+                for file in _files_of(step, sample.files):
+                    noted[str(file.sha256)].append(each)
+    return noted
+
+
+def _noted(slot: Slot, step: ReferenceStep, path: str) -> Noted:
+    choices: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        # Sorted, so that the order tells nothing of the right one.
+        choices, aliases = tuple(sorted(slot.choices)), tuple(sorted(slot.aliases.items()))
+    unit = getattr(slot, "unit", None)
+    return Noted(slot.label, step.tool, path, unit, choices, aliases)
+
+
+def _files_of(step: ReferenceStep, files: Sequence[SampleFile]) -> list[SampleFile]:
+    values = [value for value in step.arguments.values() if isinstance(value, str)]
+    return [file for file in files if file.name in values]
+
+
+class Labels:
+    """True results of calls, as the samples of a folder have them, by tool and files."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._known: defaultdict[tuple[str, tuple[tuple[str, str], ...]], list[_Known]]
+        self._known = defaultdict(list)
+        for sample in samples:
+            for step in sample.reference.steps if sample.reference else ():
+                if step.truth is None or step.tool in EXACT_TOOLS or not sample.answerable:
+                    continue
+                place, others = _placed(step, sample.files)
+                self._known[step.tool, place].append(_Known(others, step.truth))
+
+    def truth_of(
+        self, step: ReferenceStep, files: Sequence[SampleFile]
+    ) -> dict[str, JsonValue] | None:
+        """Return what people noted of the thing that a step measures; None if nobody did.
+
+        Other arguments that both calls give must be equal: the target of a count, the crop of a leaf.
+        """
+        place, others = _placed(step, files)
+        for known in self._known.get((step.tool, place), ()):
+            if all(known.others.get(name, value) == value for name, value in others.items()):
+                return dict(known.truth)
+        return None
+
+
+@dataclass(frozen=True)
+class _Known:
+    others: Mapping[str, str]
+    truth: Mapping[str, JsonValue]
+
+
+def _placed(
+    step: ReferenceStep, files: Sequence[SampleFile]
+) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
+    """Return what a call looks at (files by their hash, and boxes), and its other arguments as text."""
+    digests = {file.name: str(file.sha256) for file in files}
+    place: dict[str, str] = {}
+    others: dict[str, str] = {}
+    kinds = _agreement(step.tool)
+    for name, value in cast(Arguments, literal_value(dict(step.arguments))).items():
+        if value is None:
+            continue
+        text = str(value).casefold()
+        if isinstance(value, str) and value in digests:
+            place[name] = digests[value]
+        elif kinds.get(name) == "box":
+            place[name] = text
+        elif kinds.get(name) in ("choice", "text"):
+            others[name] = text
+    return tuple(sorted(place.items())), others
+
+
+def _agreement(tool: str) -> Mapping[str, Any]:
+    try:
+        return get_tool(tool).spec.agreement
+    except UsageError:
+        return {}

@@ -1,0 +1,538 @@
+"""Correcting of a sample and writing of a new one: what the page holds, its trial runs, and the sample that is saved.
+
+What comes in is what a reviewer wrote: words, calls, and places in results. Values never come in: calls are made here,
+and the parts of an answer take their values from the results, or from the label that stands in the sample.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field, JsonValue, ValidationError, field_validator
+
+from agrotools.core import (
+    FAMILY_OF_TASK_TYPE,
+    Arguments,
+    ExactSlot,
+    FrozenModel,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    Slot,
+    ToleranceSlot,
+    first_error,
+)
+from agrotools.core.errors import ErrorInfo
+from agrotools.core.record import FileName, Results, is_ref, resolved_value
+from agrotools.loading.validate import check_samples
+from agrotools.report.layout import expected_text
+from agrotools.scoring.steps import implied_slot
+from agrotools.text.expression_functions import ExpressionError
+from agrotools_build.building import with_plot_weights
+from agrotools_build.composing import (
+    AnswerPart,
+    CannotCompose,
+    Composition,
+    StepRunner,
+    TraceStep,
+    bound_slot,
+    compose_sample,
+    results_of,
+)
+from agrotools_build.composing.running import grouped
+from agrotools_build.composing.tolerance import EXACT_TOOLS
+from agrotools_build.references import steps_in, steps_used, without_artifacts
+from agrotools_build.review.versions import Version
+from agrotools_build.templates.template import exact_result
+
+WRITTEN = "written"
+"""Source and template of a sample that was written from nothing."""
+_MOST_STEPS = 24
+"""Most calls of a trace; the longest of the released AgroTools dialogs has 14."""
+_FORMS = {
+    "tolerance": "number",
+    "boolean": "yes_no",
+    "file": "file",
+    "plot": "chart",
+    "exact": "name",
+}
+"""Form of an answer by the type of its slot; slots of other types keep their value."""
+KEPT = "kept"
+"""Form of a part whose slot is of another type."""
+
+
+class ChosenFile(FrozenModel):
+    """File of a new question: the sample that has it, its name there, and its name in the question."""
+
+    sample: str
+    name: str
+    as_: Annotated[FileName, Field(alias="as")]
+
+
+class WrittenStep(FrozenModel):
+    """Call of a trace. ``was``: index of the call of the sample that it comes from, from 0."""
+
+    tool: str
+    arguments: dict[str, JsonValue] = {}
+    thought: Annotated[str, Field(max_length=2000)] = ""
+    was: Annotated[int | None, Field(ge=0)] = None
+
+    @field_validator("arguments")
+    @classmethod
+    def _without_literals(cls, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Values of references are results, which are never typed."""
+        return {name: _bare(value) for name, value in arguments.items()}
+
+
+def _bare(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        if is_ref(value):
+            return {"$ref": value["$ref"]}
+        return {name: _bare(item) for name, item in value.items()}
+    return [_bare(item) for item in value] if isinstance(value, list) else value
+
+
+class WrittenPart(FrozenModel):
+    """Part of the answer.
+
+    ``value``: ``stands``: the value of the sample, which the results must give; ``label``: the value of the sample,
+    although the results give another; ``result``: what the results give.
+    """
+
+    name: str = ""
+    label: str = ""
+    form: str
+    from_: Annotated[str, Field(alias="from")] = ""
+    unit: str | None = None
+    choices: tuple[str, ...] = ()
+    value: Literal["stands", "label", "result"] = "result"
+
+
+class Written(FrozenModel):
+    """All that the page holds of a question. ``files``: of a new question; a sample keeps its files."""
+
+    query: str = ""
+    task_type: str = ""
+    files: tuple[ChosenFile, ...] = ()
+    steps: Annotated[tuple[WrittenStep, ...], Field(max_length=_MOST_STEPS)] = ()
+    parts: tuple[WrittenPart, ...] = ()
+
+
+def written_of(sample: Sample) -> dict[str, Any]:
+    """Return what the page begins a correction with."""
+    steps = sample.reference.steps if sample.reference else ()
+    written = Written(
+        query=sample.query,
+        task_type=sample.task_type,
+        steps=tuple(
+            WrittenStep(tool=step.tool, arguments=step.arguments, thought=step.thought, was=number)
+            for number, step in enumerate(steps)
+        ),
+        parts=tuple(_part_of(slot) for slot in sample.answer),
+    )
+    return written.model_dump(mode="json", by_alias=True)
+
+
+def _part_of(slot: Slot) -> WrittenPart:
+    choices = getattr(slot, "choices", ())
+    return WrittenPart.model_validate(
+        {
+            "name": slot.name,
+            "label": slot.label,
+            "form": _form_of(slot),
+            "from": slot.from_ or "",
+            "unit": getattr(slot, "unit", None),
+            "choices": choices,
+            "value": "stands",
+        }
+    )
+
+
+def _form_of(slot: Slot) -> str:
+    is_number = isinstance(slot, ExactSlot) and not isinstance(slot.value, str)
+    return KEPT if is_number else _FORMS.get(slot.type, KEPT)
+
+
+# --- running --------------------------------------------------------------------------------------------------------
+
+
+async def run_steps(
+    written: Written, files: Sequence[SampleFile], runner: StepRunner, base: Sample | None
+) -> list[ReferenceStep]:
+    """Make the calls and return them with their observations, and with the truth that labels give.
+
+    CannotCompose: a call refers to a later one.
+    """
+    steps = [
+        TraceStep(tool=step.tool, arguments=step.arguments, thought=step.thought)
+        for step in written.steps
+    ]
+    ran = (await runner.run_trace(files, steps)).steps
+    return steps_with_truth(ran, written.steps, base)
+
+
+def steps_with_truth(
+    ran: Sequence[ReferenceStep], written: Sequence[WrittenStep], base: Sample | None
+) -> list[ReferenceStep]:
+    """Return the steps with the truth of calls that did not change, and of calculations that follow from it."""
+    before = base.reference.steps if base and base.reference else ()
+    place = {step.was: number for number, step in enumerate(written) if step.was is not None}
+    unchanged: set[int] = set()
+    results: list[dict[str, JsonValue] | None] = []
+    steps: list[ReferenceStep] = []
+    for number, (step, source) in enumerate(zip(ran, written, strict=True)):
+        old = before[source.was] if source.was is not None and source.was < len(before) else None
+        used = steps_used(source.arguments)
+        truth: dict[str, JsonValue] | None = None
+        if old is not None and _same_call(old, source, place) and used <= unchanged:
+            unchanged.add(number)
+            truth = old.truth
+        elif step.tool in EXACT_TOOLS and any(steps[each].truth for each in used if each < number):
+            truth = _calculated(step.tool, source.arguments, results)
+        steps.append(step.model_copy(update={"truth": truth}))
+        results.append(truth or (step.observation and step.observation.result))
+    return steps
+
+
+def _calculated(tool: str, arguments: Arguments, results: Results) -> dict[str, JsonValue] | None:
+    """Return what a calculation gives from true values; None if it has no value."""
+    try:
+        resolved = cast("dict[str, Any]", resolved_value(dict(arguments), results))
+        return exact_result(tool, resolved)
+    except (ValueError, KeyError, ExpressionError):
+        return None
+
+
+def _same_call(old: ReferenceStep, new: WrittenStep, place: Mapping[int, int]) -> bool:
+    """Return True if a call is that of the sample, wherever the calls that it refers to stand now."""
+    arguments = {name: _moved(_bare(value), place) for name, value in old.arguments.items()}
+    return old.tool == new.tool and arguments == new.arguments
+
+
+def _moved(value: JsonValue, place: Mapping[int, int]) -> JsonValue:
+    if isinstance(value, dict) and is_ref(value):
+        return {"$ref": moved_text(str(value["$ref"]), place)}
+    if isinstance(value, dict):
+        return {name: _moved(item, place) for name, item in value.items()}
+    return [_moved(item, place) for item in value] if isinstance(value, list) else value
+
+
+def moved_text(text: str, place: Mapping[int, int]) -> str:
+    """Return a reference or an expression with the numbers of steps that they have now."""
+    for step in sorted(steps_in(text)):
+        text = text.replace(f"steps[{step}].", f"steps<{place.get(step, step)}>.")
+    return text.replace("steps<", "steps[").replace(">.", "].")
+
+
+# --- parts of the answer --------------------------------------------------------------------------------------------
+
+
+class PartState(FrozenModel):
+    """What a part of the answer is after a run, as text for the page.
+
+    ``state``: ``same``, ``differs``, or ``missing``. ``stands``: value in the sample; ``result``: what the results
+    give.
+    """
+
+    state: Literal["same", "differs", "missing"]
+    stands: str = ""
+    result: str = ""
+    reason: str = ""
+
+
+def part_states(
+    written: Written,
+    steps: Sequence[ReferenceStep],
+    files: Sequence[SampleFile],
+    base: Sample | None,
+) -> list[PartState]:
+    """Return the state of each part of the answer."""
+    return [_part_state(part, steps, files, _slot_of(base, part)) for part in written.parts]
+
+
+def _slot_of(base: Sample | None, part: WrittenPart) -> Slot | None:
+    """Return the slot of the sample that a part comes from."""
+    return next((slot for slot in base.answer if slot.name == part.name), None) if base else None
+
+
+def _part_state(
+    part: WrittenPart,
+    steps: Sequence[ReferenceStep],
+    files: Sequence[SampleFile],
+    old: Slot | None,
+) -> PartState:
+    stands = expected_text(old) if old is not None else ""
+    if part.value == "result" or old is None:
+        try:
+            slot = _bound(part, steps, files, old)
+        except CannotCompose as error:
+            return PartState(
+                state="missing", stands=stands, reason=f"{error.message}: {error.hint}"
+            )
+        return PartState(state="same", stands=stands, result=expected_text(slot))
+    if old.made_by_tools or not part.from_:
+        return PartState(state="same", stands=stands)
+    implied = implied_slot(_with_words(old, part), results_of(steps))
+    if implied.slot is None:
+        return PartState(state="missing", stands=stands, reason=implied.reason)
+    return PartState(
+        state="differs" if implied.differs else "same",
+        stands=stands,
+        result=expected_text(implied.slot),
+    )
+
+
+def _bound(
+    part: WrittenPart, steps: Sequence[ReferenceStep], files: Sequence[SampleFile], old: Slot | None
+) -> Slot:
+    """Return the slot of a part with the value of its result. CannotCompose: there is none that an answer can have.
+
+    A number whose tool states no error keeps the tolerance that the sample has for it.
+    """
+    try:
+        return bound_slot(_answer_part(part, old), steps, files)
+    except CannotCompose as error:
+        if error.reason != "no_stated_error" or not isinstance(old, ToleranceSlot):
+            raise
+        slot = implied_slot(_with_words(old, part), results_of(steps)).slot
+        if not isinstance(slot, ToleranceSlot) or abs(slot.value) <= slot.margin:
+            raise
+        return slot
+
+
+def _answer_part(part: WrittenPart, old: Slot | None) -> AnswerPart:
+    aliases = getattr(old, "aliases", {})
+    try:
+        return AnswerPart.model_validate(
+            {
+                "name": part.name,
+                "label": part.label,
+                "form": part.form,
+                "from": part.from_,
+                "unit": part.unit,
+                "choices": part.choices,
+                "aliases": {name: aliases[name] for name in part.choices if name in aliases},
+            }
+        )
+    except ValidationError as error:
+        raise CannotCompose(
+            "not_valid",
+            f"{part.name or 'a part of the answer'}: {first_error(error)}",
+            hint="correct it on the page",
+            part=part.name,
+        ) from error
+
+
+def _with_words(slot: Slot, part: WrittenPart) -> Slot:
+    """Return the slot of a sample with the words, choices and place in the results that a reviewer gave it."""
+    changes: dict[str, Any] = {"label": part.label, "from_": part.from_ or None}
+    if hasattr(slot, "choices"):
+        changes["choices"] = part.choices
+    if aliases := getattr(slot, "aliases", {}):
+        changes["aliases"] = {
+            name: names
+            for name, names in aliases.items()
+            if name in part.choices or not part.choices
+        }
+    return slot.model_copy(update=changes)
+
+
+# --- making ---------------------------------------------------------------------------------------------------------
+
+
+def new_sample(
+    sample_id: str,
+    written: Written,
+    files: tuple[SampleFile, ...],
+    steps: Sequence[ReferenceStep],
+    runner: StepRunner,
+    by: str,
+) -> Sample:
+    """Return a sample that a reviewer wrote from nothing. CannotCompose: it cannot be made, with the reason."""
+    written_by: JsonValue = {"by": by, "date": datetime.now(UTC).date().isoformat()}
+    try:
+        composition = Composition(
+            id=sample_id,
+            query=written.query,
+            files=files,
+            task_type=written.task_type,
+            steps=tuple(steps),
+            parts=tuple(_answer_part(part, None) for part in written.parts),
+            toolset=runner.toolset,
+            template=WRITTEN,
+            source=WRITTEN,
+            metadata={WRITTEN: written_by},
+        )
+    except ValidationError as error:
+        raise CannotCompose(
+            "not_valid", first_error(error), hint="correct it on the page"
+        ) from error
+    return compose_sample(composition, runner.root)
+
+
+def corrected_sample(
+    base: Sample,
+    written: Written,
+    steps: Sequence[ReferenceStep],
+    root: Path,
+    by: str,
+    twin: Sample | None = None,
+) -> Sample:
+    """Return a sample as a reviewer corrected it, whose ``twin`` asks the same.
+
+    CannotCompose: it cannot be made, with the reason.
+    """
+    failed = next(
+        (
+            number
+            for number, step in enumerate(steps, 1)
+            if _error_of(step) and _was_fine(base, written, number)
+        ),
+        None,
+    )
+    if failed is not None:
+        error = cast(ErrorInfo, _error_of(steps[failed - 1]))
+        raise CannotCompose(
+            "call_fails",
+            f"step {failed} ({steps[failed - 1].tool}): {error.message}",
+            hint=error.hint or "change its arguments",
+        )
+    slots = tuple(_final_slot(part, steps, base) for part in written.parts)
+    if not slots:
+        raise CannotCompose(
+            "no_answer", "the answer has no parts", hint="bind a part of the answer to a result"
+        )
+    toolset = (*base.toolset, *(step.tool for step in steps if step.tool not in base.toolset))
+    entry: dict[str, JsonValue] = {"by": by, "date": datetime.now(UTC).date().isoformat()}
+    if labels := [part.name for part in written.parts if part.value == "label"]:
+        entry["labels_kept"] = cast(JsonValue, labels)
+    earlier = base.metadata.get("corrected")
+    corrected = [*(earlier if isinstance(earlier, list) else ()), entry]
+    changes: dict[str, Any] = {
+        "query": written.query.strip(),
+        "task_type": written.task_type,
+        "family": FAMILY_OF_TASK_TYPE.get(written.task_type, base.family),
+        "toolset": tuple(dict.fromkeys(toolset)),
+        "reference": ReferenceTrajectory(
+            steps=_in_groups(_true_steps(steps, base, written), base, written)
+        ),
+        "answer": with_plot_weights(slots),
+        "answer_type": _answer_type(slots, base),
+        "metadata": {**base.metadata, "corrected": corrected},
+    }
+    try:
+        sample = Sample.model_validate_json(
+            base.model_copy(update=changes).model_dump_json(by_alias=True)
+        )
+    except ValidationError as error:
+        raise CannotCompose(
+            "not_valid", first_error(error), hint="correct it on the page"
+        ) from error
+    for fault in check_samples([sample, twin] if twin else [sample], root):
+        if fault.sample == sample.id:
+            raise CannotCompose("faults", f"{fault.code}: {fault.message}", hint=fault.hint)
+    return sample
+
+
+def _error_of(step: ReferenceStep) -> ErrorInfo | None:
+    return step.observation.error if step.observation else None
+
+
+def _was_fine(base: Sample, written: Written, number: int) -> bool:
+    """Return False for a call that failed in the sample, too: its error is part of the trace."""
+    was = written.steps[number - 1].was
+    steps = base.reference.steps if base.reference else ()
+    return was is None or was >= len(steps) or _error_of(steps[was]) is None
+
+
+def _true_steps(
+    steps: Sequence[ReferenceStep], base: Sample, written: Written
+) -> list[ReferenceStep]:
+    """Return the steps, each with a truth if all had one in the sample and no label stands against the results."""
+    had_truth = base.reference is not None and all(
+        step.truth is not None for step in base.reference.steps
+    )
+    if not had_truth or any(part.value == "label" for part in written.parts):
+        return [*steps]
+    return [
+        step.model_copy(update={"truth": step.truth or _observed(step.observation)})
+        for step in steps
+    ]
+
+
+def _in_groups(
+    steps: Sequence[ReferenceStep], base: Sample, written: Written
+) -> tuple[ReferenceStep, ...]:
+    """Return the steps in groups that may swap: those of the sample, if its calls and their order did not change."""
+    before = base.reference.steps if base.reference else ()
+    order = {number: number for number in range(len(before))}
+    is_same = len(before) == len(steps) and all(
+        source.was == number and _same_call(before[number], source, order)
+        for number, source in enumerate(written.steps)
+    )
+    if not is_same:
+        return grouped(steps)
+    return tuple(
+        step.model_copy(update={"group": old.group})
+        for step, old in zip(steps, before, strict=True)
+    )
+
+
+def _observed(observation: Observation | None) -> dict[str, JsonValue] | None:
+    if observation is None or observation.result is None:
+        return None
+    return without_artifacts(observation.result, observation)
+
+
+def _final_slot(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample) -> Slot:
+    old = _slot_of(base, part)
+    if old is None or part.value == "result":
+        return _bound(part, steps, base.files, old)
+    state = _part_state(part, steps, base.files, old)
+    if part.value == "stands" and state.state != "same":
+        gives = f"the results give {state.result}" if state.result else state.reason
+        raise CannotCompose(
+            "no_value",
+            f"{part.name}: {state.stands} stands in the sample, but {gives}",
+            hint="take the value of the result, keep the label, or bind the part to another value",
+            part=part.name,
+        )
+    return _with_words(old, part)
+
+
+def _answer_type(slots: Sequence[Slot], base: Sample) -> str:
+    """Return the answer type of a sample, which its leading part decides."""
+    kinds = {slot.type for slot in slots}
+    if kinds == {slot.type for slot in base.answer}:
+        return base.answer_type
+    if "plot" in kinds:
+        return "plot"
+    return "tolerance" if kinds == {"tolerance"} else "exact"
+
+
+def drafted_by(sample: Sample, history: Sequence[Version]) -> list[dict[str, str]]:
+    """Return who made a sample what it is, the first one first: ``what``, ``by``, ``at``."""
+    draft = sample.metadata.get("draft")
+    made: list[dict[str, str]] = []
+    if isinstance(draft, dict):
+        made.append(
+            {
+                "what": "drafted",
+                "by": str(draft.get("model", "a model")),
+                "at": str(draft.get("date", "")),
+            }
+        )
+    elif not history or history[0].of:
+        made.append({"what": "drafted", "by": f"template {sample.template}", "at": ""})
+    for version in history:
+        made.append(
+            {
+                "what": "corrected" if version.of else "written",
+                "by": version.by,
+                "at": version.at,
+            }
+        )
+    return made
