@@ -161,7 +161,10 @@ def _name_slot(part: AnswerPart, value: JsonValue, common: dict[str, Any]) -> Ex
 
 def means(choice: str, result: str, aliases: Sequence[str] = ()) -> bool:
     """Return True if a tool that returned ``result``, a name or the id of an entry, named the choice."""
-    if label_key(result) in {label_key(name) for name in (choice, *aliases)}:
+    of_choice = {label_key(name) for name in (choice, *aliases)}
+    entries = [entry for entry in shipped_names().entries if entry.id == result]
+    of_result = {label_key(name) for entry in entries for name in entry.names.all()}
+    if of_choice & {label_key(result), *of_result}:
         return True
     if healthy_crop(choice) is not None and healthy_crop(result) is not None:
         return True

@@ -141,6 +141,15 @@ def test_the_id_of_an_entry_is_one_of_the_choices_by_its_name(tmp_path):
 
 
 @pytest.mark.unit
+def test_a_name_of_a_table_is_known_by_its_other_names(tmp_path):
+    steps = [ran("diagnose_pest_disease", {}, {"best": "disease.coffee_leaf_rust"})]
+    written = part(
+        "name", "steps[0].observation.best", choices=("rust", "spot"), aliases={"rust": ("coffee leaf rust",)}
+    )  # fmt: skip
+    assert bound_slot(written, steps, [picture(tmp_path)]).value == "rust"
+
+
+@pytest.mark.unit
 def test_a_sample_has_the_truth_of_its_labels_and_free_steps_in_a_group(tmp_path):
     files = tuple(picture(tmp_path, f"image_{number}.png", number) for number in (1, 2))
     first = _counted(30).model_copy(update={"truth": {"count": 31}})
