@@ -19,6 +19,7 @@ from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_image
 from agrotools_tools.recognition.backbone import Backbone
 from agrotools_tools.recognition.labelled_pictures import LabelledImage, check_classes
+from agrotools_tools.recognition.net import LEAST_SIDE_PX
 from agrotools_tools.recognition.pack_checks import KEEP, Checked, check_pack
 from agrotools_tools.recognition.pack_features import PackFeatures, shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
@@ -165,7 +166,7 @@ def _look_at(
     every = max(_EVERY, len(pictures) // _MOST_LINES)
     for number, one in enumerate(pictures, start=1):
         try:
-            pixels = read_image(one.path, shown_as=one.path.name).pixels
+            picture = read_image(one.path, shown_as=one.path.name, least_px=LEAST_SIDE_PX)
             digest = sha256_of_file(one.path)
         except (ToolError, OSError) as error:
             faults.append(
@@ -178,7 +179,7 @@ def _look_at(
         if twin.label != one.label:
             why = f"{twin.path} and {one.path} are the same picture with two labels ({twin.label}, {one.label})"
             raise UsageError(why, hint="keep the right one")
-        parts = features.blocks_of(pixels)
+        parts = features.blocks_of(picture.pixels)
         blocks = tuple(len(part) for part in parts)
         rows.append(np.concatenate(parts))
         used.append(
