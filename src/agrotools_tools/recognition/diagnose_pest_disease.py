@@ -277,7 +277,8 @@ def _recognising(backend: str | None, kind: ProblemKind) -> str | None:
             "backend_unavailable",
             'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
             argument="kind",
-            setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
+            setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests "
+            "(none ships, because no licence is stated for the pictures that it learns from)",
         )
     return PACK + PESTS
 
