@@ -190,7 +190,7 @@ def _decoded(
             notes.append(f"first of {frames} pictures in the file")
         upright = _turn_upright(image, notes)
         if full_size is not None and _is_on_its_side(image, upright):
-            full_size = full_size[::-1]
+            full_size = (full_size[1], full_size[0])
         if upright.mode in ("CMYK", "YCbCr", "LAB"):
             flags.append("colour_converted")
             notes.append(f"{upright.mode} colours converted to RGB without a colour profile")

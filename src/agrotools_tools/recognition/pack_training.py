@@ -1,6 +1,6 @@
-"""Training of packs from labelled pictures: a linear head on embeddings, and a second one that knows strangers.
+"""Training of packs from labelled pictures: a linear head on embeddings, and heads that know other things.
 
-Both are calibrated by cross-validation (:mod:`agrotools_tools.recognition.pack_checks`). Training needs scikit-learn
+They are calibrated by cross-validation (:mod:`agrotools_tools.recognition.pack_checks`). Training needs scikit-learn
 (extra ``train``) for the logistic regressions; the resulting pack needs only NumPy.
 """
 
@@ -73,7 +73,7 @@ def train_pack(
         others: the user's own pictures of other things, such as neighbours of the crop, labelled by their kind. They
             are learnt beside the shipped strangers, and tested.
         skip_unreadable: leave out pictures that cannot be read instead of raising.
-        keep: out-of-fold share of the pictures that familiarity, and likewise the test for strangers, does not refuse.
+        keep: out-of-fold share of the pictures that are familiar enough for a name.
         progress: called with lines of progress.
 
     Raises:
@@ -110,6 +110,7 @@ def train_pack(
         temperature=checked.temperature,
         threshold=checked.threshold,
         most_stranger=checked.most_stranger,
+        most_look_alike=checked.most_look_alike,
         shows=shows,
         backbone=None if backbone is None else backbone.info,
         figures=checked.figures,
