@@ -82,6 +82,7 @@ class _Named:
     def __init__(self, classes: tuple[str, ...], checked: Any) -> None:
         self.classes, self.temperature = classes, checked.temperature
         self.threshold, self.most_stranger = checked.threshold, checked.most_stranger
+        self.most_look_alike = checked.most_look_alike
 
 
 def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:

@@ -68,10 +68,10 @@ class Features:
 
 def answers_of(pack: Pack, features: NDArray[np.float32]) -> tuple[list[str], NDArray[np.bool_]]:
     """Return the likeliest labels, and whether they are named."""
-    names, strangers, info = pack.head.names, pack.head.strangers, pack.info
+    names, info = pack.head.names, pack.info
     shares = probabilities(names.logits(features), info.temperature)
     is_known = names.familiarity(features) >= info.threshold
-    is_known &= strangers.odds(features) <= info.most_stranger
+    is_known &= ~pack.head.is_strange(features, info.most_stranger, info.most_look_alike)
     return [pack.info.classes[place] for place in shares.argmax(axis=1)], is_known & (
         shares.max(axis=1) >= NAMED_FROM
     )

@@ -41,13 +41,15 @@ class RgbImage:
     """Colour picture as displayed: upright (EXIF), with transparent parts on white.
 
     ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False for fully transparent
-    pixels and missing data; None if every pixel has data. ``notes`` and ``flags`` as in a tool's result.
+    pixels and missing data; None if every pixel has data. ``notes`` and ``flags`` as in a tool's result. ``full_size``:
+    width and height of the upright picture in the file, if a reduced one was decoded; None if it was not.
     """
 
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    full_size: tuple[int, int] | None = None
 
     @property
     def height(self) -> int:
@@ -149,22 +151,30 @@ def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") 
 
 
 def read_image(
-    path: Path, *, argument: str = "image", shown_as: str | None = None, may_be_blank: bool = False
+    path: Path,
+    *,
+    argument: str = "image",
+    shown_as: str | None = None,
+    may_be_blank: bool = False,
+    least_px: int | None = None,
 ) -> RgbImage:
     """Read a picture (JPEG, PNG, WebP, HEIC, AVIF, TIFF) as 8-bit sRGB.
 
     16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
-    ``colour_converted``). The first picture of an animation or a stack is used. ToolError ``file_not_found``,
-    ``unreadable_file``, ``limit`` (over 100 million pixels; detected before decoding), ``nothing_found`` (no data, or
-    blank unless it ``may_be_blank``).
+    ``colour_converted``). The first picture of an animation or a stack is used. With ``least_px``, a JPEG is decoded at
+    a half, a quarter or an eighth of its size, the smallest whose shorter side has so many pixels. ToolError
+    ``file_not_found``, ``unreadable_file``, ``limit`` (over 100 million pixels; detected before decoding),
+    ``nothing_found`` (no data, or blank unless it ``may_be_blank``).
     """
-    picture = _decoded(path, argument, shown_as)
+    picture = _decoded(path, argument, shown_as, least_px)
     if not may_be_blank:
         refuse_blank(picture.pixels, shown_as or path.name, argument)
     return picture
 
 
-def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
+def _decoded(
+    path: Path, argument: str, shown_as: str | None, least_px: int | None = None
+) -> RgbImage:
     from agrotools.vision.rasters import open_raster
 
     name = shown_as or path.name
@@ -174,11 +184,13 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
             return picture_of(raster, argument=argument)
     notes: list[str] = []
     flags: list[str] = []
-    with _open_image(path, PHOTO_FORMATS[kind], name, argument) as image:
+    with _open_image(path, PHOTO_FORMATS[kind], name, argument, least_px) as (image, full_size):
         frames = getattr(image, "n_frames", 1)
         if frames > 1:
             notes.append(f"first of {frames} pictures in the file")
         upright = _turn_upright(image, notes)
+        if full_size is not None and _is_on_its_side(image, upright):
+            full_size = (full_size[1], full_size[0])
         if upright.mode in ("CMYK", "YCbCr", "LAB"):
             flags.append("colour_converted")
             notes.append(f"{upright.mode} colours converted to RGB without a colour profile")
@@ -192,7 +204,7 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
     if valid is not None and not valid.any():
         raise ToolError("nothing_found", f"{name} is transparent everywhere", argument=argument)
     beside = remarks_beside(path)
-    return RgbImage(pixels, valid, (*notes, *beside[0]), (*flags, *beside[1]))
+    return RgbImage(pixels, valid, (*notes, *beside[0]), (*flags, *beside[1]), full_size)
 
 
 def read_labels(
@@ -213,7 +225,7 @@ def read_labels(
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
             return _labels_of_raster(raster.read([1]), len(raster.data_bands), name, argument)
     notes: list[str] = []
-    with _open_image(path, PHOTO_FORMATS[kind], name, argument) as image:
+    with _open_image(path, PHOTO_FORMATS[kind], name, argument) as (image, _):
         upright = _turn_upright(image, notes)
         mode, values = upright.mode, np.asarray(upright)
     if mode in ("P", "L", "1") or mode.startswith("I"):
@@ -230,8 +242,10 @@ def read_labels(
 
 
 @contextmanager
-def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
-    """Open and decode an image in exactly the given format."""
+def _open_image(
+    path: Path, pillow_format: str, name: str, argument: str, least_px: int | None = None
+) -> "Iterator[tuple[Image, tuple[int, int] | None]]":
+    """Open and decode an image in exactly the given format; beside it, its size in the file if it was reduced."""
     from PIL import Image
 
     try:
@@ -242,8 +256,11 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
             with Image.open(path, formats=[pillow_format]) as image:
                 if image.width * image.height > MAX_PIXELS:
                     raise too_large(image.width, image.height, name, argument)
+                full_size = image.size
+                if least_px is not None:
+                    _reduce(image, least_px)
                 image.load()
-                yield image
+                yield image, None if image.size == full_size else full_size
     except Image.DecompressionBombError as error:
         why = f"{name} has more than the {MAX_PIXELS // 1_000_000} million pixels that are read at once"
         raise ToolError(
@@ -253,6 +270,13 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
         raise
     except Exception as error:  # Decoders may raise any exception for a damaged file.
         raise damaged(name, argument, error) from error
+
+
+def _reduce(image: "Image", least_px: int) -> None:
+    """Let a JPEG be decoded at a half, a quarter or an eighth of its size; other formats are left as they are."""
+    times = min(image.size) // least_px
+    if times > 1:
+        image.draft(None, (image.width // times, image.height // times))
 
 
 def _turn_upright(image: "Image", notes: list[str]) -> "Image":
@@ -270,6 +294,13 @@ def _turn_upright(image: "Image", notes: list[str]) -> "Image":
         "turned upright as its EXIF orientation says; coordinates are those of the upright picture"
     )
     return upright
+
+
+def _is_on_its_side(image: "Image", upright: "Image") -> bool:
+    """Return True if the picture was turned by a quarter."""
+    from PIL import ExifTags
+
+    return upright is not image and image.getexif().get(ExifTags.Base.Orientation) in range(5, 9)
 
 
 def copy_upright(source: Path, target: Path) -> None:

@@ -54,23 +54,59 @@ def backend_files(backend: str) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ImagePart:
-    """Picture, uint8 (rows, columns, 3), and the part ``box`` of it to recognise."""
+    """Picture, uint8 (rows, columns, 3), and the part ``box`` of it to recognise, in pixels of the file.
+
+    ``size``: width and height in the file. A picture that was decoded smaller is to be recognised as a whole.
+    """
 
     picture: RgbImage
     box: Box
+    size: tuple[int, int]
     name: str
     flags: tuple[str, ...]
 
     @property
+    def is_whole(self) -> bool:
+        return self.box == (0, 0, *self.size)
+
+    @property
     def part(self) -> NDArray[np.uint8]:
-        return crop_pixels(self.picture.pixels, self.box)
+        return crop_pixels(self.picture.pixels, self.in_picture(self.box))
+
+    def in_picture(self, box: Box) -> Box:
+        """Return a box, in pixels of the file, in those of the picture as it was decoded."""
+        across, down = self.picture.width / self.size[0], self.picture.height / self.size[1]
+        x0, y0, x1, y1 = box
+        return round(x0 * across), round(y0 * down), round(x1 * across), round(y1 * down)
+
+    def in_file(self, box: Box) -> Box:
+        """Return a box, in pixels of :attr:`part`, in those of the file."""
+        part = self.in_picture(self.box)
+        across, down = self.size[0] / self.picture.width, self.size[1] / self.picture.height
+        x0, y0, x1, y1 = box
+        left, top = part[:2]
+        return (
+            round((x0 + left) * across),
+            round((y0 + top) * down),
+            round((x1 + left) * across),
+            round((y1 + top) * down),
+        )
 
 
-def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
-    """Read a picture for recognition; ToolError ``nothing_found`` if the part has only one colour."""
-    picture = read_image(image, shown_as=name)
-    box, clipped = clipped_region(region, picture.width, picture.height, name)
-    part = crop_pixels(picture.pixels, box)
+def read_image_part(
+    image: Path, region: Box | None, name: str, *, may_reduce: bool = True
+) -> ImagePart:
+    """Read a picture for recognition; ToolError ``nothing_found`` if the part has only one colour.
+
+    A whole picture is decoded no larger than the nets need it, if it ``may_reduce``.
+    """
+    from agrotools_tools.recognition.net import LEAST_SIDE_PX
+
+    least_px = LEAST_SIDE_PX if region is None and may_reduce else None
+    picture = read_image(image, shown_as=name, least_px=least_px)
+    size = picture.full_size or (picture.width, picture.height)
+    box, clipped = clipped_region(region, *size, name)
+    part = ImagePart(picture, box, size, name, ()).part
     if (
         float(part[:: 1 + part.shape[0] // 256, :: 1 + part.shape[1] // 256].std(axis=(0, 1)).max())
         < _EVEN
@@ -86,7 +122,7 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
         flags.append("grey_picture")
     if min(part.shape[:2]) < _LEAST_DETAIL_PX:
         flags.append("low_resolution")
-    return ImagePart(picture, box, name, tuple(flags))
+    return ImagePart(picture, box, size, name, tuple(flags))
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +369,8 @@ def naming_fields(
     # A name without a score says nothing about how likely it is, so it is a doubt like no name at all.
     doubts = ("uncertain",) if best is None or is_withheld else ()
     pixels = looked.picture.pixels
-    marks = [Mark(BLUISH_GREEN if best else ORANGE, box_points(box))] if box else []
+    colour = BLUISH_GREEN if best else ORANGE
+    marks = [Mark(colour, box_points(looked.in_picture(box)))] if box else []
     legend = [
         (
             BLUISH_GREEN if best and not rank else ORANGE,
@@ -345,9 +382,7 @@ def naming_fields(
         pixels,
         marks,
         legend=legend,
-        region=None
-        if looked.box == (0, 0, looked.picture.width, looked.picture.height)
-        else looked.box,
+        region=None if looked.is_whole else looked.box,
         title=title if best else "not sure",
         zoom=_OVERLAY_PX / max(pixels.shape),
     )

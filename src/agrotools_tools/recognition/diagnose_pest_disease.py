@@ -151,7 +151,7 @@ def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | Non
 
 @tool(
     category="recognition",
-    version="7",
+    version="8",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=(
@@ -190,11 +190,9 @@ def diagnose_pest_disease(
     from agrotools.knowledge.kb_names import healthy_label, kb_names
 
     backend, names = backend_in_use(), kb_names()
-    looked = read_image_part(image, region, shown_name(image))
+    looked = read_image_part(image, region, shown_name(image), may_reduce=backend != VLM)
     evidence, box = (NOTHING, None) if kind == "pest" else symptoms_of(looked.part)
-    if box is not None:
-        left, top = looked.box[:2]
-        box = (box[0] + left, box[1] + top, box[2] + left, box[3] + top)
+    box = None if box is None else looked.in_file(box)
     if backend == VLM:
         entries = names_to_choose(kind, crop, names)
         what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
@@ -279,7 +277,8 @@ def _recognising(backend: str | None, kind: ProblemKind) -> str | None:
             "backend_unavailable",
             'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
             argument="kind",
-            setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
+            setup="make one: agrotools benchmarks get pests, then agrotools tools packs train pests "
+            "(none ships, because no licence is stated for the pictures that it learns from)",
         )
     return PACK + PESTS
 

@@ -98,7 +98,7 @@ def _nameable(backend: str | None, arguments: Arguments) -> dict[str, str] | Non
 
 @tool(
     category="recognition",
-    version="6",
+    version="7",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),
@@ -133,7 +133,7 @@ def identify_weed(
     from agrotools.knowledge.kb_names import kb_names
 
     backend, names = backend_in_use(), kb_names()
-    looked = read_image_part(image, region, shown_name(image))
+    looked = read_image_part(image, region, shown_name(image), may_reduce=backend != VLM)
     if backend == VLM:
         entries = names_to_choose(candidates, names)
         entry_of, titles = entries.get, list(entries)

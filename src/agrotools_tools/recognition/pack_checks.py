@@ -24,6 +24,7 @@ from agrotools_tools.recognition.net import (
 from agrotools_tools.recognition.pack_heads import (
     Ints,
     TrainingData,
+    fit_look_alikes,
     fit_names,
     fit_strangers,
 )
@@ -38,7 +39,7 @@ from agrotools_tools.recognition.strangers import Strangers
 KEEP = 0.95
 """Out-of-fold share of own pictures that are familiar enough for a name."""
 KEEP_OF_STRANGERS = 0.98
-"""Out-of-fold share of own pictures that the test for strangers accepts, where it need not be stricter.
+"""Out-of-fold share of own pictures that each test for other things accepts, where it need not be stricter.
 
 Chosen with KEEP and MOST_STRANGERS from 22 settings, by the held-out pictures and the other things of
 ``training/other_things.toml``: with 0.90 and 0.95 fewer own pictures get a name, with 0.97 and 0.98 more other things.
@@ -49,7 +50,7 @@ MOST_STRANGERS = 0.05
 Kinds that are left out are harder than pictures of other sources, of which fewer then get a name.
 """
 MOST_LOOK_ALIKES = 0.1
-"""Largest share of the other things of a user that may get a name; else the test for strangers is made stricter."""
+"""Largest share of the other things of a user that may get a name; else the test for them is made stricter."""
 REGULARISATIONS = (1.0, 10.0, 100.0)
 """Inverse penalty strengths to try; the one with the smallest out-of-fold loss is used."""
 FOLDS = 5
@@ -71,16 +72,19 @@ class Checked:
     temperature: float
     threshold: float
     most_stranger: float
+    most_look_alike: float | None
     figures: PackFigures
 
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """What heads say of pictures: logits (n, classes), familiarity (n,) and log odds of a stranger (n,)."""
+    """What heads say of pictures: logits (n, classes), familiarity (n,), log odds of a stranger and of a look-alike
+    (n,); the last are None where the user gave no look-alikes."""
 
     logits: Floats
     familiarity: Floats
     odds: Floats
+    look_alike_odds: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -90,11 +94,14 @@ class _Rule:
     temperature: float
     threshold: float
     most_stranger: float = np.inf
+    most_look_alike: float | None = None
 
     def names(self, judged: _Judged) -> NDArray[np.bool_]:
         """Return for each picture whether it gets a name, (n,)."""
         is_sure = probabilities(judged.logits, self.temperature).max(axis=1) >= NAMED_FROM
         is_own = judged.odds <= self.most_stranger
+        if self.most_look_alike is not None and judged.look_alike_odds is not None:
+            is_own &= judged.look_alike_odds <= self.most_look_alike
         return is_sure & is_own & (judged.familiarity >= self.threshold)
 
 
@@ -105,25 +112,45 @@ def check_pack(data: TrainingData, strangers: Strangers, keep: float = KEEP) -> 
     strength = min(tried, key=lambda one: _loss(tried[one][0], data.classes))
     logits, familiarity = tried[strength]
     own_odds, of_strangers = _strangers_out_of_fold(data, folds, strangers, strength)
+    own = _Judged(logits, familiarity, own_odds)
     temperature = fit_temperature(logits, data.classes)
-    lenient = _Rule(temperature, threshold_for_share(familiarity, keep))
-    passes, is_users = lenient.names(of_strangers), strangers.is_of_user
+    rule = _Rule(temperature, threshold_for_share(familiarity, keep))
+    passes, is_users = rule.names(of_strangers), strangers.is_of_user
     most_stranger = min(
         -threshold_for_share(-own_odds, KEEP_OF_STRANGERS),
         _strict_enough(of_strangers.odds[~is_users], passes[~is_users], MOST_STRANGERS),
-        _strict_enough(of_strangers.odds[is_users], passes[is_users], MOST_LOOK_ALIKES),
     )
-    rule = replace(lenient, most_stranger=most_stranger)
+    rule = replace(rule, most_stranger=most_stranger)
+    if is_users.any():
+        look_alikes = strangers.of_user
+        own_look_alike, of_users = _look_alikes_out_of_fold(data, folds, look_alikes)
+        own = replace(own, look_alike_odds=own_look_alike)
+        most_look_alike = min(
+            -threshold_for_share(-own_look_alike, KEEP_OF_STRANGERS),
+            _strict_enough(of_users, rule.names(of_strangers)[is_users], MOST_LOOK_ALIKES),
+        )
+        rule = replace(rule, most_look_alike=most_look_alike)
+        # No shipped stranger is a look-alike: the other test alone judges these.
+        look_alike_odds = np.full(len(strangers), -np.inf)
+        look_alike_odds[is_users] = of_users
+        of_strangers = replace(of_strangers, look_alike_odds=look_alike_odds)
     figures = _figures(
         data,
         logits,
-        rule.names(_Judged(logits, familiarity, own_odds)),
+        rule.names(own),
         folds=len(folds),
         strangers=_stranger_figures(strangers, rule.names(of_strangers), of_strangers.odds),
         left_out=_named_of_left_out(data, strangers, strength, rule),
         curve=_curve(data, folds, strength, logits),
     )
-    return Checked(strength, rule.temperature, rule.threshold, rule.most_stranger, figures)
+    return Checked(
+        strength,
+        rule.temperature,
+        rule.threshold,
+        rule.most_stranger,
+        rule.most_look_alike,
+        figures,
+    )
 
 
 def _strict_enough(odds: Floats, passes: NDArray[np.bool_], most: float) -> float:
@@ -167,16 +194,16 @@ def _strangers_out_of_fold(
 ) -> tuple[Floats, _Judged]:
     """Return the log odds of a stranger of own pictures (n,), and what heads say of strangers (m,).
 
-    The heads learnt neither from these pictures nor from these kinds of strangers. Of a user's own kinds they learnt
-    from the other pictures. What a user's encoder would make of shipped strangers is not known: where one is learnt
-    from, they count as surely named.
+    The heads learnt neither from these pictures nor from these kinds of strangers, and from no look-alikes of the user.
+    What a user's encoder would make of shipped strangers is not known: where one is learnt from, they count as surely
+    named.
     """
     own, odds = np.zeros(len(data.classes)), np.zeros(len(strangers))
     logits, familiarity = np.zeros((len(strangers), len(data.names))), np.zeros(len(strangers))
     for number, (learn, check) in enumerate(folds):
         is_held = _held(strangers, number, len(folds))
         features = strangers.features[is_held]
-        head = fit_strangers(data, learn, strangers.chosen(~is_held))
+        head = fit_strangers(data, learn, strangers.chosen(~is_held & ~strangers.is_of_user))
         own[check] = head.odds(data.features[check])
         odds[is_held] = head.odds(features)
         names = fit_names(data, learn, strength)
@@ -188,9 +215,24 @@ def _strangers_out_of_fold(
     return own, _Judged(logits, familiarity, odds)
 
 
+def _look_alikes_out_of_fold(
+    data: TrainingData, folds: Folds, look_alikes: Strangers
+) -> tuple[Floats, Floats]:
+    """Return the log odds of a look-alike of own pictures (n,) and of look-alikes (m,), by heads that did not learn
+    from them, but from other pictures of the same kinds."""
+    own, odds = np.zeros(len(data.classes)), np.zeros(len(look_alikes))
+    for number, (learn, check) in enumerate(folds):
+        is_held = np.zeros(len(look_alikes), np.bool_)
+        is_held[number :: len(folds)] = True
+        head = fit_look_alikes(data, learn, look_alikes.chosen(~is_held))
+        own[check] = head.odds(data.features[check])
+        odds[is_held] = head.odds(look_alikes.features[is_held])
+    return own, odds
+
+
 def _held(strangers: Strangers, fold: int, folds: int) -> NDArray[np.bool_]:
-    """Return which strangers a fold does not learn from: of those that ship whole kinds, each in one fold; of those of
-    the user every picture in one fold, since they are to be learnt."""
+    """Return which strangers a fold judges: of those that ship whole kinds, each in one fold; of those of the user
+    every picture in one fold."""
     is_users = strangers.is_of_user
     kinds = np.unique(strangers.kinds[~is_users])
     held = np.isin(strangers.kinds, kinds[fold::folds])
@@ -229,8 +271,11 @@ def _named_of_left_out(
         others = np.flatnonzero(data.classes != number)
         features = data.features[data.classes == number]
         names = fit_names(data, others, strength)
-        odds = fit_strangers(data, others, strangers).odds(features)
+        odds = fit_strangers(data, others, strangers.shipped).odds(features)
         judged = _Judged(names.logits(features), names.familiarity(features), odds)
+        if rule.most_look_alike is not None:
+            look_alike = fit_look_alikes(data, others, strangers.of_user)
+            judged = replace(judged, look_alike_odds=look_alike.odds(features))
         shares[data.names[number]] = float(rule.names(judged).mean())
     return shares
 

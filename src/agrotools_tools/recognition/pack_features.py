@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from agrotools_tools.recognition import NetName, shipped_files
 from agrotools_tools.recognition.backbone import Backbone
 from agrotools_tools.recognition.encoder import Encoder, shipped_encoder
-from agrotools_tools.recognition.net import SHIPPED, Net, picture_features, shipped_net
+from agrotools_tools.recognition.net import (
+    SHIPPED,
+    Net,
+    picture_features,
+    shipped_net,
+    shrunk_once,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,7 @@ class PackFeatures:
 
     def blocks_of(self, pixels: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
         """Return the blocks of a picture, uint8 (rows, columns, 3), in the order in which they are stored."""
+        pixels = shrunk_once(pixels)
         blocks = [self.encoder.embedding(pixels), *picture_features(pixels, self.nets)]
         if self.backbone is not None:
             blocks.append(self.backbone.embedding(pixels))

@@ -1,4 +1,4 @@
-"""The two heads of a pack: one that names a class, and one that tells strangers."""
+"""The heads of a pack: one names a class, one tells shipped strangers, and one the other things that a user gave."""
 
 import warnings
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 Floats32 = NDArray[np.float32]
 
 STRANGER_STRENGTH = 10.0
-"""Inverse penalty strength of the head that tells strangers: the middle one of those tried for names."""
+"""Inverse penalty strength of heads that tell other things: the middle one of those tried for names."""
 _FLOOR = 1e-4
 """Least divisor of a feature, which keeps features that never vary finite."""
 _LEAST_SPREAD = 0.5
@@ -42,8 +42,11 @@ class TrainingData:
 
 
 def fit_head(data: TrainingData, places: Ints, strangers: Strangers, strength: float) -> PackHead:
-    """Fit both heads to the pictures at ``places``."""
-    return PackHead(fit_names(data, places, strength), fit_strangers(data, places, strangers))
+    """Fit all heads to the pictures at ``places``."""
+    names = fit_names(data, places, strength)
+    of_user = strangers.of_user
+    look_alikes = fit_look_alikes(data, places, of_user) if len(of_user) else None
+    return PackHead(names, fit_strangers(data, places, strangers.shipped), look_alikes)
 
 
 def fit_names(data: TrainingData, places: Ints, strength: float) -> NameHead:
@@ -76,44 +79,42 @@ def fit_names(data: TrainingData, places: Ints, strength: float) -> NameHead:
 
 
 def fit_strangers(data: TrainingData, places: Ints, strangers: Strangers) -> StrangerHead:
-    """Fit the head that tells strangers from the pictures at ``places``.
-
-    Its features are those of the shipped encoder, the first block. Own pictures and strangers count the same, however
-    many there are of each, and so do strangers that ship and those of the user.
-    """
-    from sklearn.linear_model import LogisticRegression
-
+    """Fit the head that tells shipped strangers from the pictures at ``places``, by the features of the shipped
+    encoder, the first block."""
     width = data.blocks[0]
     own = data.features[places, :width]
-    rows = np.concatenate([own, strangers.features[:, :width]])
-    is_stranger = np.repeat([0, 1], [len(own), len(strangers)])
+    return _told_apart(own, strangers.features[:, :width], (width,))
+
+
+def fit_look_alikes(data: TrainingData, places: Ints, strangers: Strangers) -> StrangerHead:
+    """Fit the head that tells the other things of a user from the pictures at ``places``, by all features.
+
+    It is a head of its own because it tells them better than one that also learns all shipped strangers: on eight
+    packs with 20 look-alikes given, 5.8 % of further ones got a name instead of 8.2 %, and 0.741 of the packs' own
+    pictures instead of 0.727.
+    """
+    return _told_apart(data.features[places], strangers.features, data.blocks)
+
+
+def _told_apart(own: Floats32, others: Floats32, blocks: Sequence[int]) -> StrangerHead:
+    """Fit a head that tells other things from own pictures; both count the same, however many there are of each."""
+    from sklearn.linear_model import LogisticRegression
+
+    rows = np.concatenate([own, others])
+    is_other = np.repeat([0, 1], [len(own), len(others)])
     mean = rows.mean(axis=0)
-    scale = _scale(rows, (width,))
-    model = LogisticRegression(C=STRANGER_STRENGTH, max_iter=2000)
+    scale = _scale(rows, blocks)
+    model = LogisticRegression(C=STRANGER_STRENGTH, class_weight="balanced", max_iter=2000)
     standard = ((rows - mean) / scale).astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(standard, is_stranger, sample_weight=_even_weights(len(own), strangers))
+        model.fit(standard, is_other)
     coefficients: Any = model.coef_
     intercepts: Any = model.intercept_
     # For features as they are: the standardisation is folded into weights and bias.
     weights = np.asarray(coefficients[0], np.float64) / scale
     bias = float(intercepts[0]) - float(weights @ mean.astype(np.float64))
     return StrangerHead(weights.astype(np.float32), bias)
-
-
-def _even_weights(own: int, strangers: Strangers) -> NDArray[np.float64]:
-    """Return weights of ``own`` pictures and of strangers, float64 (own + n,), with a mean of 1.
-
-    Own pictures weigh half, and of the other half each part (shipped kinds, kinds of the user) the same.
-    """
-    is_users = strangers.is_of_user
-    parts = [rows for rows in (is_users, ~is_users) if rows.any()]
-    total = own + len(strangers)
-    weights = np.full(total, total / 2 / own)
-    for rows in parts:
-        weights[own:][rows] = total / 2 / len(parts) / rows.sum()
-    return weights
 
 
 def _scale(rows: Floats32, blocks: Sequence[int]) -> Floats32:

@@ -1,6 +1,6 @@
-"""Training of packs from labelled pictures: a linear head on embeddings, and a second one that knows strangers.
+"""Training of packs from labelled pictures: a linear head on embeddings, and heads that know other things.
 
-Both are calibrated by cross-validation (:mod:`agrotools_tools.recognition.pack_checks`). Training needs scikit-learn
+They are calibrated by cross-validation (:mod:`agrotools_tools.recognition.pack_checks`). Training needs scikit-learn
 (extra ``train``) for the logistic regressions; the resulting pack needs only NumPy.
 """
 
@@ -19,6 +19,7 @@ from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_image
 from agrotools_tools.recognition.backbone import Backbone
 from agrotools_tools.recognition.labelled_pictures import LabelledImage, check_classes
+from agrotools_tools.recognition.net import LEAST_SIDE_PX
 from agrotools_tools.recognition.pack_checks import KEEP, Checked, check_pack
 from agrotools_tools.recognition.pack_features import PackFeatures, shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
@@ -72,7 +73,7 @@ def train_pack(
         others: the user's own pictures of other things, such as neighbours of the crop, labelled by their kind. They
             are learnt beside the shipped strangers, and tested.
         skip_unreadable: leave out pictures that cannot be read instead of raising.
-        keep: out-of-fold share of the pictures that familiarity, and likewise the test for strangers, does not refuse.
+        keep: out-of-fold share of the pictures that are familiar enough for a name.
         progress: called with lines of progress.
 
     Raises:
@@ -109,6 +110,7 @@ def train_pack(
         temperature=checked.temperature,
         threshold=checked.threshold,
         most_stranger=checked.most_stranger,
+        most_look_alike=checked.most_look_alike,
         shows=shows,
         backbone=None if backbone is None else backbone.info,
         figures=checked.figures,
@@ -165,7 +167,7 @@ def _look_at(
     every = max(_EVERY, len(pictures) // _MOST_LINES)
     for number, one in enumerate(pictures, start=1):
         try:
-            pixels = read_image(one.path, shown_as=one.path.name).pixels
+            picture = read_image(one.path, shown_as=one.path.name, least_px=LEAST_SIDE_PX)
             digest = sha256_of_file(one.path)
         except (ToolError, OSError) as error:
             faults.append(
@@ -178,7 +180,7 @@ def _look_at(
         if twin.label != one.label:
             why = f"{twin.path} and {one.path} are the same picture with two labels ({twin.label}, {one.label})"
             raise UsageError(why, hint="keep the right one")
-        parts = features.blocks_of(pixels)
+        parts = features.blocks_of(picture.pixels)
         blocks = tuple(len(part) for part in parts)
         rows.append(np.concatenate(parts))
         used.append(

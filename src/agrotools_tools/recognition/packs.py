@@ -129,6 +129,8 @@ class PackInfo(FrozenModel):
     """Smallest familiarity (:meth:`NameHead.familiarity`) of a picture for which the pack gives an answer."""
     most_stranger: FiniteFloat
     """Largest log odds of a stranger (:meth:`StrangerHead.odds`) with which the pack gives an answer."""
+    most_look_alike: FiniteFloat | None = None
+    """The same of a look-alike; None if the user gave none."""
     shows: tuple[str, ...] = ()
     """What the pictures show, as the user or else the labels say it: names of crops or things, or ``any`` for no crop
     in particular. Empty if nothing says it."""
@@ -170,7 +172,8 @@ class NameHead:
 class StrangerHead:
     """Linear classifier that tells pictures of other things.
 
-    ``weights``: (encoder,), of the first features of a picture, those of the shipped encoder.
+    ``weights``: of the first features of a picture. Shipped strangers are told by those of the shipped encoder,
+    look-alikes that the user gave by all.
     """
 
     weights: NDArray[np.float32]
@@ -184,10 +187,20 @@ class StrangerHead:
 
 @dataclass(frozen=True, eq=False)
 class PackHead:
-    """The two heads of a pack."""
+    """The heads of a pack. ``look_alikes``: None if the user gave none."""
 
     names: NameHead
     strangers: StrangerHead
+    look_alikes: StrangerHead | None = None
+
+    def is_strange(
+        self, features: NDArray[np.float32], most_stranger: float, most_look_alike: float | None
+    ) -> NDArray[np.bool_]:
+        """Return which pictures, by features (n, features), show another thing; the limits are those of a pack."""
+        found = self.strangers.odds(features) > most_stranger
+        if self.look_alikes is not None and most_look_alike is not None:
+            found |= self.look_alikes.odds(features) > most_look_alike
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,16 +218,17 @@ class Pack:
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
         """Classify one picture, uint8 (rows, columns, 3)."""
         features = np.concatenate(self.features.blocks_of(pixels))[None]
-        names, strangers = self.head.names, self.head.strangers
+        names, info = self.head.names, self.info
         if features.shape[1] != len(names.mean):
-            raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
+            raise unusable_weights(f"the pack {info.name}", "expects other features", _AGAIN)
+        is_strange = self.head.is_strange(features, info.most_stranger, info.most_look_alike)
         return Judgement(
-            self.info.classes,
+            info.classes,
             names.logits(features)[0],
-            self.info.temperature,
+            info.temperature,
             score=float(names.familiarity(features)[0]),
-            threshold=self.info.threshold,
-            is_strange=bool(strangers.odds(features)[0] > self.info.most_stranger),
+            threshold=info.threshold,
+            is_strange=bool(is_strange[0]),
         )
 
     def has_seen(self, sha256: str) -> bool:
@@ -330,14 +344,20 @@ def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
         rest = float(arrays["rest"])
         stranger_weights = np.asarray(arrays["stranger_weights"], np.float32)
         stranger_bias = float(arrays["stranger_bias"])
+        look_alikes = None
+        if "look_alike_weights" in arrays:
+            look_alike_weights = np.asarray(arrays["look_alike_weights"], np.float32)
+            look_alikes = StrangerHead(look_alike_weights, float(arrays["look_alike_bias"]))
     except (KeyError, ValueError, TypeError) as error:
         raise unusable_weights(what, "lacks some of its weights", _AGAIN) from error
     widths = {stranger_weights.size, centres.shape[-1]}
     if weights.shape != (*mean.shape, classes) or len(widths) > 1 or max(widths) > mean.size:
         raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
+    if look_alikes is not None and look_alikes.weights.shape != mean.shape:
+        raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
     familiar = FeatureDistribution(centres, directions, spread, rest)
     names = NameHead(mean, scale, weights, bias, familiar)
-    return PackHead(names, StrangerHead(stranger_weights, stranger_bias))
+    return PackHead(names, StrangerHead(stranger_weights, stranger_bias), look_alikes)
 
 
 def refuse_existing_name(folder: Path) -> None:
@@ -359,6 +379,9 @@ def save_pack(
     del arrays["familiar"]
     arrays["stranger_weights"] = head.strangers.weights
     arrays["stranger_bias"] = head.strangers.bias
+    if head.look_alikes is not None:
+        arrays["look_alike_weights"] = head.look_alikes.weights
+        arrays["look_alike_bias"] = head.look_alikes.bias
     arrays["seen"] = np.frombuffer(
         bytes.fromhex("".join(sorted(training_hashes))), np.uint8
     ).reshape(-1, 32)

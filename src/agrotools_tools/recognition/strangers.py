@@ -81,6 +81,14 @@ class Strangers:
             return np.zeros(len(self), np.bool_)
         return self.kinds >= self.first_of_user
 
+    @property
+    def shipped(self) -> "Strangers":
+        return self.chosen(~self.is_of_user)
+
+    @property
+    def of_user(self) -> "Strangers":
+        return self.chosen(self.is_of_user)
+
     def with_own(self, features: NDArray[np.float32], kinds: Sequence[str]) -> "Strangers":
         """Return these strangers and those of the user: features (n, features), and the name of the kind of each."""
         called = [f"{kind} (yours)" if kind in self.names else kind for kind in kinds]

@@ -33,6 +33,27 @@ def test_lossless_pictures_come_back_as_they_were(tmp_path: Path, suffix: str) -
     assert (image.width, image.height) == (60, 40)
 
 
+def test_a_large_photograph_is_decoded_no_larger_than_asked_and_its_size_in_the_file_is_told(
+    tmp_path: Path,
+) -> None:
+    """A quarter turn by EXIF swaps width and height; a small photograph and a PNG stay as they are."""
+    columns = np.linspace(0, 255, 403, dtype=np.uint8)
+    picture = Image.fromarray(np.repeat(np.repeat(columns[None, :, None], 301, 0), 3, 2))
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    picture.save(tmp_path / "plain.jpg")
+    picture.save(tmp_path / "turned.jpg", exif=turned)
+    picture.save(tmp_path / "a.png")
+    plain = read_image(tmp_path / "plain.jpg", least_px=70)
+    assert (plain.pixels.shape, plain.full_size) == ((76, 101, 3), (403, 301))
+    assert np.abs(plain.pixels[:, :, 0].astype(int) - columns[2::4]).max() <= 4
+    quarter = read_image(tmp_path / "turned.jpg", least_px=70)
+    assert (quarter.pixels.shape, quarter.full_size) == ((101, 76, 3), (301, 403))
+    for name, least_px in (("plain.jpg", 200), ("plain.jpg", None), ("a.png", 70)):
+        whole = read_image(tmp_path / name, least_px=least_px)
+        assert (whole.pixels.shape, whole.full_size) == ((301, 403, 3), None)
+
+
 def test_a_photo_of_a_phone_without_its_decoder_names_the_extra(
     tmp_path: Path, monkeypatch
 ) -> None:

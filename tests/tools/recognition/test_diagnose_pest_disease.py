@@ -287,6 +287,25 @@ def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) ->
     assert np.abs(np.array(whole.box) - part.box).max() <= 6
 
 
+def test_a_large_photograph_gets_the_answer_of_a_small_one(
+    tmp_path: Path, net_folder: Path
+) -> None:
+    """It is decoded smaller; the box is in pixels of the file all the same."""
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.0, crops=CROPS)
+    small = Image.open(leaf_with_spots(tmp_path)).convert("RGB")
+    large = tmp_path / "large.jpg"
+    small.resize((8 * small.width, 8 * small.height), Image.Resampling.NEAREST).save(large)
+    small.save(tmp_path / "small.jpg", quality=95)
+    found, expected = diagnosed(large), diagnosed(tmp_path / "small.jpg")
+    assert found.box is not None
+    assert expected.box is not None
+    assert np.abs(np.array(found.box) - 8 * np.array(expected.box)).max() <= 8 * 6
+    assert [one.label for one in found.candidates] == [one.label for one in expected.candidates]
+    part = diagnosed(large, region=[240, 240, 3680, 2320])
+    assert part.box is not None
+    assert np.abs(np.array(part.box) - found.box).max() <= 8 * 6
+
+
 def said(image: Path, model: Eye, **arguments: Any) -> Diagnosis:
     with artifacts_in(image.parent / "made", backend="vlm", vision=model):
         return get_tool("diagnose_pest_disease")(image=image, **arguments)

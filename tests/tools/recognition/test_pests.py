@@ -61,9 +61,8 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
     Image.fromarray(plant_picture(CLASSES["termites"], 950, 160)).save(image)
     with pytest.raises(ToolError) as caught:
         nearest(image)
-    assert (
-        caught.value.setup
-        == "make one: agrotools benchmarks get pests, then agrotools tools packs train pests"
+    assert (caught.value.setup or "").startswith(
+        "make one: agrotools benchmarks get pests, then agrotools tools packs train pests (none ships"
     )
     (mirror / "train/termites/0.jpg").write_bytes(b"no picture")
     request = Request(tmp_path / "cache/data", str(mirror), patience=Patience(attempts=1))
