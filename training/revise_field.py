@@ -1,6 +1,6 @@
 """Bring the pack of ``field`` in line with today's templates and pictures, without choosing its questions anew.
 
-    python training/revise_field.py DATA WORK [--most 6] [--out PACK]
+    python training/revise_field.py DATA WORK [--most 9] [--out PACK]
 
 ``DATA`` holds the data sets, as ``pack_field.py`` reads them. A question stays as it is if its template gives the same
 words, calls and answer today. It leaves if its template is gone, if one of its pictures is left out, or if it has no
@@ -37,7 +37,7 @@ TWINS = 0.1
 LISTED = 0.22
 """Largest share of these that the list of files tells apart, as in the whole benchmark."""
 
-MOST_OF_AN_ANSWER = 4
+MOST_OF_AN_ANSWER = 3
 """Most questions of a template for which one number is right, so that no constant answer is worth giving."""
 
 
@@ -61,7 +61,7 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--most", type=int, default=6, help="new questions of a template and part")
+    parser.add_argument("--most", type=int, default=9, help="new questions of a template and part")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, help="the pack of the package, if not given")
     options = parser.parse_args()
@@ -462,7 +462,9 @@ def without_common_answers(samples: Sequence[Any], revision: Revision) -> list[A
         )
         if most >= MOST_OF_AN_ANSWER:
             lost.add(sample.id)
-            revision.left[sample.id] = "a number that is right for it is right for four others, too"
+            revision.left[sample.id] = (
+                "a number that is right for it is right for three others, too"
+            )
         else:
             before.append((value, margin))
     kept: list[Any] = []

@@ -37,7 +37,7 @@ from agrotools_build.sources.part import (
     photo_subject,
     photo_thing,
 )
-from agrotools_build.templates import Thing, load_templates
+from agrotools_build.templates import Thing
 from agrotools_build.templates.slot_draft import JOINED
 from agrotools_build.templates.thing import Subject
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
