@@ -20,12 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from field_parts import PARTS, build_field
 from field_parts.converted import RECIPES
 from field_parts.rejected import without_rejected
-from split_field import GROUP, with_reach
+from split_field import BEYOND, GROUP, REACHED_KNOWN, REACHED_NEW, with_reach
 
 import agrotools
 import agrotools_benchmarks
@@ -153,7 +154,7 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     more = {
         "version": VERSION,
         "quick": quick_ids(samples, sizes),
-        "metadata": metadata_of(benchmark),
+        "metadata": metadata_of(benchmark.header.metadata, samples),
     }
     header = benchmark.header.model_copy(update=more)
     for sample in samples:
@@ -207,18 +208,36 @@ def quick_ids(samples: Sequence[Sample], sizes: Mapping[str, int]) -> tuple[str,
     )
 
 
-def metadata_of(benchmark: Benchmark) -> dict:
+def metadata_of(metadata: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, Any]:
     """Return the metadata of the build, with the versions of the tools that the reference calls used."""
-    steps = (
-        step for sample in benchmark.samples if sample.reference for step in sample.reference.steps
-    )
+    steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
     tools = {name: get_tool(name).version for name in sorted({step.tool for step in steps})}
-    kept = {
-        key: value
-        for key, value in benchmark.header.metadata.items()
-        if key not in ("absent", "notes")
-    }
+    kept = {key: value for key, value in metadata.items() if key not in ("absent", "notes")}
     return {**kept, "tools": tools, "notes": [*NOTES]}
+
+
+def described_data_sets(
+    listed: Sequence[Mapping[str, Any]], samples: Sequence[Sample], files: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the data sets of a pack, with their numbers of questions and files; those that were not listed come last.
+
+    ``files``: descriptions of the files that samples show, by path.
+    """
+    notes = {str(each["folder"]): DataSetNote.model_validate(each) for each in listed}
+    for name in PARTS:
+        if name not in notes and name not in UNUSED:
+            listing = listing_of(f"field.{name}")
+            notes[name] = DataSetNote(folder=name, source=listing.source, questions=0)
+    described: list[dict[str, Any]] = []
+    for name, note in notes.items():
+        if not note.unused:
+            part = listing_of(f"field.{name}").part
+            questions = sum(sample.id.rpartition("-")[0] == part for sample in samples)
+            own = sum(facts["local"].startswith(f"{name}/") for facts in files.values())
+            note = note.model_copy(update={"questions": questions, "photographs": own})
+        if note.unused or note.questions:
+            described.append(note.model_dump(mode="json", exclude_defaults=True))
+    return described
 
 
 def oracle_scores(benchmark: Path, out: Path) -> dict[str, float]:
@@ -229,7 +248,7 @@ def oracle_scores(benchmark: Path, out: Path) -> dict[str, float]:
 
 def print_sides(samples: Sequence[Sample], scores: Mapping[str, float]) -> None:
     """Print the score of the oracle on each side of the split."""
-    for side in ("reached", "beyond"):
+    for side in (REACHED_KNOWN, REACHED_NEW, BEYOND):
         ours = [sample for sample in samples if sample.groups[GROUP] == side]
         print(
             side,

@@ -3,7 +3,7 @@
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -57,6 +57,7 @@ def build_samples(
     workers: int = 2,
     backends: Mapping[str, str] | None = None,
     people_decide: bool = False,
+    open_executor: Callable[..., ToolExecutor] = ToolExecutor,
 ) -> tuple[list[Sample], Tally]:
     """Run the call chain of every chosen question on the files in ``root``, and count what is left out.
 
@@ -64,13 +65,14 @@ def build_samples(
 
     Results go into the user's result cache, where the first evaluation finds them. ``backends``: by tool, where not the
     default. ``people_decide``: a question without an answer stays if people see the reason, even if the tools answer
-    it. BenchmarkError: more than half of the chains break. InfrastructureError: no tool worker starts.
+    it. ``open_executor``: makes what runs the calls. BenchmarkError: more than half of the chains break.
+    InfrastructureError: no tool worker starts.
     """
     items = [(group, item) for group in groups for item in group.chosen]
 
     async def build() -> list[Sample | ChainBroken]:
         finished = 0
-        async with ToolExecutor(
+        async with open_executor(
             workers=workers, timeout_s=300, cache=ResultCache(), backends=backends
         ) as executor:
             gate = asyncio.Semaphore(2 * workers)

@@ -3,9 +3,10 @@
 That is the one of AgroTools (arXiv 2605.22366, section 3), scaled and allocated to templates.
 """
 
+import math
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, product, zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
@@ -285,6 +286,10 @@ def choose(
     seed: int,
     used_sentences: Collection[str] = (),
     most_of_a_file: int | None = None,
+    *,
+    most_of_a_kind: int | None = None,
+    shown: Mapping[str, int] | None = None,
+    may_share: bool = False,
 ) -> list[Chosen]:
     """Choose up to ``count`` questions, spread evenly over kinds of questions and over subjects.
 
@@ -295,9 +300,12 @@ def choose(
     questions with an unambiguous true answer are asked. ``most_of_a_file``: most questions that show the same file;
     None for no limit. No file is shown again before every other one that can be shown has been. The same arguments give
     the same choice.
+
+    ``most_of_a_kind``: most questions of a template; None for no limit. ``shown``: questions asked before that show a
+    file, by its stored path. ``may_share``: two questions may share a sentence, but not all of them.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
-    choice, used_up = _Choice(used_sentences), set[str]()
+    choice, used_up = _Choice(used_sentences, shown or {}, may_share=may_share), set[str]()
     # Templates about several things alternate with templates about one, so that neither group is served last.
     kinds = (
         [each for each in questions if (each.things == 1) == is_single]
@@ -312,7 +320,12 @@ def choose(
         return candidates[key]
 
     def ask_one_more() -> bool:
-        usable = [question for question in questions if question.template not in used_up]
+        most = math.inf if most_of_a_kind is None else most_of_a_kind
+        usable = [
+            question
+            for question in questions
+            if question.template not in used_up and len(choice.of_kind[question.template]) < most
+        ]
         usable.sort(
             key=lambda question: (len(choice.of_kind[question.template]), order[question.template])
         )
@@ -342,13 +355,23 @@ def choose(
 
 
 class _Choice:
-    """Chosen questions; no two share a sentence, nor two of one kind a wording."""
+    """Chosen questions; no two share a sentence, nor two of one kind a wording.
 
-    def __init__(self, used_sentences: Iterable[str] = ()) -> None:
+    ``shown`` and ``may_share``: as in :func:`choose`.
+    """
+
+    def __init__(
+        self,
+        used_sentences: Iterable[str] = (),
+        shown: Mapping[str, int] | None = None,
+        *,
+        may_share: bool = False,
+    ) -> None:
+        self._parts = whole_question if may_share else sentences
         self.chosen: list[Chosen] = []
         self.of_kind = defaultdict[str, list[Chosen]](list)
         self._asked = Counter[str]()
-        self._shown = Counter[str]()
+        self._shown = Counter[str](shown or {})
         """Number of chosen questions by the stored path of each file that they show."""
         self._used_sentences = set(used_sentences)
         self.most_of_a_file: int | None = None
@@ -364,9 +387,10 @@ class _Choice:
     def add(self, settled: Sequence[Chosen]) -> Chosen | None:
         """Choose the most novel of questions of one kind; None if none of its wordings can be used."""
         before = self.of_kind[settled[0].question.template]
-        item = worded(_most_novel(settled, before, self._asked), before, self._used_sentences)
+        novel = _most_novel(settled, before, self._asked)
+        item = worded(novel, before, self._used_sentences, self._parts)
         if item is not None:
-            self._used_sentences.update(sentences(item.query))
+            self._used_sentences.update(self._parts(item.query))
             self._asked[item.subject.name] += 1
             self._shown.update({file.path for file in item.instance.files})
             before.append(item)
@@ -374,17 +398,28 @@ class _Choice:
         return item
 
 
-def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Set[str]) -> Chosen | None:
+def whole_question(query: str) -> tuple[str]:
+    """Return a question without the parts that vary, as the one part that no other question may share."""
+    return (" / ".join(sentences(query)),)
+
+
+def worded(
+    item: Chosen,
+    before: Sequence[Chosen],
+    used_sentences: Set[str],
+    parts: Callable[[str], Iterable[str]] = sentences,
+) -> Chosen | None:
     """Return the question in the first wording that is new for its kind and shares no sentence with ``used_sentences``.
 
-    ``before``: earlier questions of the same kind. None if every wording is used up.
+    ``before``: earlier questions of the same kind; ``parts``: what of a question no other one may share. None if every
+    wording is used up.
     """
     used = {other.wording for other in before}
     reworded = (
         replace(item, wording=wording) for wording in item.question.wordings if wording not in used
     )
     for each in reworded:
-        if used_sentences.isdisjoint(sentences(each.query)):
+        if used_sentences.isdisjoint(parts(each.query)):
             return each
     return None
 

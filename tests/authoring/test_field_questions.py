@@ -11,7 +11,7 @@ from agrotools_build.area_truth import AreaTruth, count_area
 from agrotools_build.choosing import choose
 from agrotools_build.templates.field import FieldPicture, field_picture
 from agrotools_build.templates.slot_draft import same_answer
-from agrotools_build.templates.template import field_templates
+from agrotools_build.templates.template import Template, field_templates
 from agrotools_build.templates.thing import Subject
 
 _SIDE = 200
@@ -132,3 +132,32 @@ def test_every_file_is_shown_before_one_is_shown_again():
     subjects = [_subject(seed, pictures=1) for seed in range(6)]
     chosen = choose(subjects, QUESTIONS, 6, 1, most_of_a_file=4)
     assert len({item.instance.files[0].path for item in chosen}) == 6
+
+
+def test_more_questions_are_chosen_within_what_was_asked_before():
+    subjects = [_subject(seed) for seed in range(4)]
+    first = choose(subjects[:1], QUESTIONS, 6, 1)
+    before = Counter(file.path for item in first for file in item.instance.files)
+    more = choose(subjects, QUESTIONS, 60, 1, most_of_a_file=4, shown=before)
+    after = before + Counter(file.path for item in more for file in item.instance.files)
+    assert max(after.values()) == max(4, *before.values())
+
+
+def test_no_kind_is_asked_more_often_than_it_may_be():
+    subjects = [_subject(seed) for seed in range(4)]
+    chosen = choose(subjects, QUESTIONS[:3], 60, 1, most_of_a_kind=2)
+    assert max(Counter(item.question.template for item in chosen).values()) == 2
+
+
+def test_questions_of_two_sentences_share_one_only_where_they_may():
+    wordings = ("[Good|Bad] seed? What percentage is weeds?",)
+    share = next(each for each in QUESTIONS if each.template == "weed_share")
+    told = Template.model_validate({**share.model_dump(by_alias=True), "wordings": wordings})
+    subjects = [_subject(seed) for seed in range(4)]
+    strict = choose(subjects, [told], 4, 1)
+    shared = choose(subjects, [told], 4, 1, may_share=True)
+    assert len(strict) == 1
+    assert {item.query for item in shared} == {
+        "Good seed? What percentage is weeds?",
+        "Bad seed? What percentage is weeds?",
+    }

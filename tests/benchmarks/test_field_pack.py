@@ -1,13 +1,18 @@
 """What the packed benchmark ``field`` promises: its size, and that no source, type or photograph counts too much."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from statistics import fmean
 
 import pytest
 
 from agrotools.core import Sample
 from agrotools.loading.benchmarks import Loading, load_as
+from agrotools.scoring.constants import ConstantScores
+from agrotools.scoring.metrics import counts_in_guess
+from agrotools.scoring.slots import guess_points
 from agrotools_benchmarks.field.load import _weighted_as_quick_part
 from agrotools_benchmarks.field.pack import read_head, read_samples
+from agrotools_build.deciding import count_deciding
 
 LARGEST_SHARE = 0.1
 """Of the weight in every mean that a source, or a task type, may have."""
@@ -15,6 +20,8 @@ MOST_OF_A_SOURCE = 100
 """Questions of a source, unanswerable twins counted."""
 MOST_OF_A_PHOTOGRAPH = 4
 """Answerable questions about a photograph."""
+MOST_OF_A_CONSTANT = 0.1
+"""Of the score, by which the best constant answers may beat guesses in a task type."""
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +30,8 @@ def samples() -> list[Sample]:
 
 
 def test_there_are_enough_questions_photographs_clusters_and_sources(samples):
-    assert len(samples) >= 1200
-    assert len({file.sha256 for sample in samples for file in sample.files}) >= 1000
+    assert len(samples) >= 1100
+    assert len({file.sha256 for sample in samples for file in sample.files}) >= 950
     assert len({sample.cluster for sample in samples}) >= 300
     assert len({sample.source for sample in samples}) >= 28
 
@@ -51,7 +58,37 @@ def test_each_agricultural_tool_is_in_a_reference(samples):
 
 def test_places_that_are_no_farm_are_a_named_part(samples):
     kinds = {sample.groups["no farm"] for sample in samples if "no farm" in sample.groups}
-    assert kinds == {"trees of towns", "crowns of forests", "heights of forests"}
+    assert kinds == {
+        "trees of towns",
+        "crowns of forests",
+        "heights of forests",
+        "changes of suburbs",
+    }
+
+
+def test_no_constant_answer_is_far_above_guessing_in_any_task_type(samples):
+    scores, guesses = ConstantScores(), list[float]()
+    asked = [each for each in samples if each.answerable and any(map(counts_in_guess, each.answer))]
+    for number, sample in enumerate(asked):
+        guess = guess_points(sample)
+        scores.add(number, sample, guess)
+        guesses.append(guess.score)
+    constants = scores.by_sample()
+    gains: defaultdict[str, list[float]] = defaultdict(list)
+    for number, sample in enumerate(asked):
+        gains[sample.task_type].append(constants[number] - guesses[number])
+    too_easy = {
+        name: fmean(each) for name, each in gains.items() if fmean(each) > MOST_OF_A_CONSTANT
+    }
+    assert too_easy == {}
+
+
+def test_many_questions_need_several_tools_whose_result_decides(samples):
+    counts = count_deciding(samples)
+    assert counts is not None
+    assert counts.deciding >= 0.95 * counts.calls
+    several = sum(n for tools, n in counts.tools_per_question.items() if int(tools) > 1)
+    assert several >= 0.45 * counts.questions
 
 
 def test_every_file_has_an_address_of_a_fixed_commit():

@@ -305,11 +305,15 @@ def test_the_pack_holds_text_only_and_every_file_has_an_origin():
         head.content_hash,
     )
     sides = {sample.id: sample.groups["reach of the tools"] for sample in samples}
-    assert {*sides.values()} == {"reached", "beyond"}
+    assert {*sides.values()} <= {
+        "reached, in a collection that tools learnt from",
+        "reached, in another collection",
+        "beyond",
+    }
     assert all(sides[sample.id] == sides[sample.twin] for sample in samples if sample.twin)
     recorded = head.header.metadata["tools"]
     assert recorded == {name: get_tool(name).version for name in recorded}, (
-        "run training/pack_field.py again"
+        "run training/record_again.py"
     )
 
 

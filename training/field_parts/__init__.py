@@ -101,6 +101,15 @@ _OF_PARTS_OF_A_PICTURE = (
     "change_half_bars",
 )
 """Templates about halves and quarters of a picture, which decide nothing for a grower, as reviewers found."""
+_COMPLEMENTS = (
+    "crop_share",
+    "bare_soil",
+    "barer_image",
+    "surely_barer",
+    "plot_bare",
+    "leaf_healthy_share",
+)
+"""Templates that ask how much is left of 100 %, when another one asks how much is not."""
 _TWINS = 0.125
 """Share of unanswerable questions: about 150 beside 1,080, so that intervals of refusals are narrow enough."""
 _LISTED = 0.22
@@ -126,7 +135,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         every = [PARTS[name](folder / name, Path(scratch)) for name in there] or [
             weeds(folder, Path(scratch))
         ]
-        parts = [_without_halves(part) for part in every]
+        parts = [as_asked(part) for part in every]
         return assembled(
             parts,
             out,
@@ -137,13 +146,15 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
             most_of_a_file=MOST_OF_A_PHOTOGRAPH,
             progress=progress,
             people_decide=True,
+            may_share=True,
             paired=twins_within_sources(parts),
         )
 
 
-def _without_halves(part: Part) -> Part:
-    """Return a part without the templates that :data:`_OF_PARTS_OF_A_PICTURE` names."""
-    asked = [each for each in part.questions if each.template not in _OF_PARTS_OF_A_PICTURE]
+def as_asked(part: Part) -> Part:
+    """Return a part without the templates that decide nothing, or ask for the rest of what another one asks for."""
+    left_out = (*_OF_PARTS_OF_A_PICTURE, *_COMPLEMENTS)
+    asked = [each for each in part.questions if each.template not in left_out]
     return replace(part, questions=asked)
 
 

@@ -97,6 +97,11 @@ def _half_plots(
     )
 
 
+_MOST_TREES = 40
+"""Most trees of a whole picture of a town. With more, most crowns are two or three pixels wide or grown together, and
+whoever looks does not come within the tolerance of the people who marked them."""
+
+
 @partial(Adapter, "field.town_trees")
 def town_trees(data: DataSet) -> Part:
     """Trees of towns with a point on each: pictures and their halves."""
@@ -110,6 +115,9 @@ def town_trees(data: DataSet) -> Part:
         points = _points(item)
         name = f"town-{item['cluster']}"
         marked = _with_border(data, item, name, note, _SITE, points)
+        if marked is None and len(points) > _MOST_TREES:
+            data.dropped["whole pictures with more trees than a person counts alike"] += 1
+            continue
         photo = marked or (file, (points, None))
         own = [photo_subject(f"{name}-alone", [photo], _site, {}, "tree_plot")]
         if marked is None:

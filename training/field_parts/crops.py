@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from agrotools.core import SampleFile
 from agrotools.vision.reading import read_labels
@@ -179,6 +180,7 @@ def _asked() -> list[Template]:
         *load_templates("scouting"),
         *load_templates("surely"),
         *load_templates("plot"),
+        *load_templates("treating"),
     )
     return [each for each in every if each.template not in ("cover_in_box", *_SAME_AS_PLOT)]
 
@@ -199,8 +201,31 @@ def potatoes(data: DataSet) -> Part:
     )
     subjects: list[Subject] = []
     for cluster, photos in _items_by_cluster(data, note, "plants").items():
-        subjects += _stands(data, f"{data.listing.part}-{cluster}", cluster, photos)
+        told = [photo for photo in photos if _can_be_told_from_weeds(data, photo[1])]
+        subjects += _stands(data, f"{data.listing.part}-{cluster}", cluster, told)
     return data.part(subjects, load_templates("stand"))
+
+
+_CROP, _WEED = 1, 2
+_LEAST_OF_A_WEED = 0.5
+"""Least size of the smallest plant of the crop, as a share of the largest weed: a person who counts seedlings on the
+ridges goes by size, and takes larger weeds for potatoes."""
+
+
+def _can_be_told_from_weeds(data: DataSet, item: dict[str, Any]) -> bool:
+    """Return False if a weed is much larger than the smallest plant of the crop; it is then counted as left out."""
+    mask = _masked(data, item)
+    crop, weeds = _sizes(mask == _CROP), _sizes(mask == _WEED)
+    is_told = min(crop, default=0) >= _LEAST_OF_A_WEED * max(weeds, default=0)
+    if not is_told:
+        data.dropped["with weeds twice as large as a plant of the crop"] += 1
+    return is_told
+
+
+def _sizes(marked: NDArray[np.bool_]) -> list[int]:
+    """Return the pixels of each connected part."""
+    parts, _ = ndimage.label(marked)
+    return np.bincount(parts.ravel())[1:].tolist()
 
 
 def _stands(data: DataSet, name: str, cluster: str, photos: Sequence[Photo[Any]]) -> list[Subject]:

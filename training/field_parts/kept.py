@@ -16,6 +16,7 @@ NO_FARM = "no farm"
 TREES_OF_TOWNS = {NO_FARM: "trees of towns"}
 CROWNS_OF_FORESTS = {NO_FARM: "crowns of forests"}
 HEIGHTS_OF_FORESTS = {NO_FARM: "heights of forests"}
+CHANGES_OF_SUBURBS = {NO_FARM: "changes of suburbs"}
 
 
 @cache

@@ -20,7 +20,7 @@ from agrotools_build.templates import Thing
 from agrotools_build.templates.thing import Subject
 from agrotools_tools.change.pairs import shift_between
 from field_parts.converted import as_plane
-from field_parts.kept import is_kept
+from field_parts.kept import CHANGES_OF_SUBURBS, is_kept
 from prepared import read_items
 
 _DIGITS = 6
@@ -120,8 +120,10 @@ LEVIR_GSD_M = 0.5
 
 @partial(Adapter, "field.levir_cd")
 def buildings(data: DataSet) -> Part:
-    """LEVIR-CD: new buildings."""
-    return _pairs(data, "newly covered by buildings", LEVIR_GSD_M)
+    """LEVIR-CD: new buildings in suburbs, which are no farms."""
+    part = _pairs(data, "newly covered by buildings", LEVIR_GSD_M)
+    suburbs = [replace(each, groups=CHANGES_OF_SUBURBS) for each in part.subjects]
+    return replace(part, subjects=suburbs)
 
 
 @partial(Adapter, "field.dsifn_cd")

@@ -37,7 +37,7 @@ from agrotools_build.sources.part import (
     photo_subject,
     photo_thing,
 )
-from agrotools_build.templates import Thing, load_templates
+from agrotools_build.templates import Thing
 from agrotools_build.templates.slot_draft import JOINED
 from agrotools_build.templates.thing import Subject
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
@@ -75,7 +75,7 @@ def leaves(data: DataSet) -> Part:
     pairs = photo_pairs("leaves", photos, thing, {}, "leaf")
     # Every other pair, so that cut leaves are not most of the twins.
     pairs[::2] = [replace(pair, instead={"part": cut}) for pair in pairs[::2]]
-    return data.part(pairs, ["leaf", "surely"])
+    return data.part(pairs, ["leaf", "surely", "treating"])
 
 
 def _half_a_leaf(data: DataSet, item: dict[str, Any], file: SampleFile) -> SampleFile:
@@ -416,20 +416,11 @@ def orchard(fruit: str, folder: str) -> Adapter:
                 )
                 marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
-        framed_too = (
-            [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED]
-            if marked
-            else []
-        )
-        return data.part(
-            [*subjects, *marked],
-            [*load_templates("orchard"), *load_templates("surely"), *framed_too],
-        )
+        return data.part([*subjects, *marked], ["orchard", "surely"])
 
     return read
 
 
-_FRAMED = ("framed_number", "framed_any", "framed_sum", "framed_fuller")
 _SIDES = ((16, 312), (328, 624))
 """Left and right part of a tile of 640 pixels in which a frame may lie."""
 _STEP_PX, _LEAST_PX, _FEWEST = 24, 144, 4

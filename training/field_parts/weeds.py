@@ -159,7 +159,7 @@ def weeds(data: DataSet) -> Part:
     ]
     subjects = [_subject(number, pair) for number, pair in kept]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
-    questions = [*field_templates(), *load_templates("surely")]
+    questions = [*field_templates(), *load_templates("surely"), *load_templates("treating")]
     if (data.folder / TRUTH_FILE).is_file():
         vegetation = {image.name: image.vegetation for image in images}
         for item in read_items(data.folder, ("id",), ("image",)):

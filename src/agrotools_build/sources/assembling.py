@@ -15,7 +15,14 @@ from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
 from agrotools_build.building import Group, build_samples
-from agrotools_build.choosing import Chosen, Marginals, choose, choose_allocated, composition
+from agrotools_build.choosing import (
+    Chosen,
+    Marginals,
+    choose,
+    choose_allocated,
+    composition,
+    whole_question,
+)
 from agrotools_build.export.folder import write_benchmark
 from agrotools_build.sources.part import REACH, Part
 from agrotools_build.templates.thing import Subject
@@ -39,6 +46,7 @@ def assembled(
     wanted: Marginals | None = None,
     most_of_a_file: int | None = None,
     people_decide: bool = False,
+    may_share: bool = False,
     backends: Mapping[str, str] | None = None,
 ) -> BenchmarkHeader:
     """Write the benchmark of these parts to ``out``, completely or not at all; its licence lists the terms of all.
@@ -46,14 +54,15 @@ def assembled(
     ``shares``: entries for absent parts in the metadata. ``paired`` returns the chosen questions with unanswerable
     twins, which the numbers of samples do not count. ``wanted``: marginals of all parts together; without them, the
     questions of each part are spread evenly over its templates. ``most_of_a_file``: most answerable questions that show
-    the same file, unless ``wanted`` is given. ``people_decide``, ``backends``:
-    as in :func:`~agrotools_build.building.build_samples`. BenchmarkError: most chains break, or nothing can be asked.
+    the same file, unless ``wanted`` is given. ``may_share``: as in :func:`~agrotools_build.choosing.choose`.
+    ``people_decide``, ``backends``: as in :func:`~agrotools_build.building.build_samples`. BenchmarkError: most chains
+    break, or nothing can be asked.
     """
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
         chosen_of_parts = (
-            chosen_evenly(parts, most_of_a_file)
+            chosen_evenly(parts, most_of_a_file, may_share=may_share)
             if wanted is None
             else _chosen_together(parts, wanted)
         )
@@ -120,15 +129,27 @@ def assembled(
     return header
 
 
-def chosen_evenly(parts: Sequence[Part], most_of_a_file: int | None) -> list[list[Chosen]]:
-    """Return the questions of each part, spread evenly over its templates; no two parts share a sentence."""
+def chosen_evenly(
+    parts: Sequence[Part], most_of_a_file: int | None, *, may_share: bool = False
+) -> list[list[Chosen]]:
+    """Return the questions of each part, spread evenly over its templates.
+
+    No two parts share a sentence; with ``may_share``, no two ask the same.
+    """
     chosen_of_parts: list[list[Chosen]] = []
     used: set[str] = set()
+    parts_of_words = whole_question if may_share else sentences
     for part in parts:
         chosen = choose(
-            part.subjects, part.questions, part.samples, SEED, used, most_of_a_file=most_of_a_file
+            part.subjects,
+            part.questions,
+            part.samples,
+            SEED,
+            used,
+            most_of_a_file=most_of_a_file,
+            may_share=may_share,
         )
-        used.update(sentence for item in chosen for sentence in sentences(item.query))
+        used.update(each for item in chosen for each in parts_of_words(item.query))
         chosen_of_parts.append(chosen)
     return chosen_of_parts
 
