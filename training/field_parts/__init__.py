@@ -35,6 +35,7 @@ from field_parts.aerial_trees import (
     trees_from_the_air,
 )
 from field_parts.crops import beets, potatoes, sesame
+from field_parts.heights import gaps, pines, taped
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.mango import mango_leaves
 from field_parts.pests import pests, rice_pests
@@ -42,6 +43,7 @@ from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.plots import trial_plots
 from field_parts.rasters import bands, forest, season, soybeans, stands
 from field_parts.weeds import weeds
+from field_parts.windows import amazon, built, chiapas, cotton, towns
 
 PARTS: dict[str, Adapter] = {
     "cwfid": weeds,
@@ -70,6 +72,14 @@ PARTS: dict[str, Adapter] = {
     "forest_heights": forest,
     "stand_metrics": stands,
     "amazon_bands": bands,
+    "forest_gaps": gaps,
+    "longleaf_pines": pines,
+    "chablais_trees": taped,
+    "amazon_scenes": amazon,
+    "chiapas_bands": chiapas,
+    "town_bands": towns,
+    "built_over": built,
+    "cotton_season": cotton,
     "trial_plots": trial_plots,
     "beet_weeds": beets,
     "potato_weeds": potatoes,
@@ -126,7 +136,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         every = [PARTS[name](folder / name, Path(scratch)) for name in there] or [
             weeds(folder, Path(scratch))
         ]
-        parts = [_without_halves(part) for part in every]
+        parts = [without_halves(part) for part in every]
         return assembled(
             parts,
             out,
@@ -141,7 +151,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         )
 
 
-def _without_halves(part: Part) -> Part:
+def without_halves(part: Part) -> Part:
     """Return a part without the templates that :data:`_OF_PARTS_OF_A_PICTURE` names."""
     asked = [each for each in part.questions if each.template not in _OF_PARTS_OF_A_PICTURE]
     return replace(part, questions=asked)
@@ -172,4 +182,5 @@ __all__ = [
     "PARTS",
     "build_field",
     "twins_within_sources",
+    "without_halves",
 ]
