@@ -19,8 +19,8 @@ from field_parts import (
     DESCRIPTION,
     MOST_OF_A_PHOTOGRAPH,
     PARTS,
+    as_asked,
     twins_within_sources,
-    without_halves,
 )
 from field_parts.converted import RECIPES
 from field_parts.rejected import without_rejected
@@ -51,7 +51,7 @@ def build(names: Sequence[str], data: Path, work: Path) -> Benchmark:
     for folder in (scratch, built, work / "oracle"):
         shutil.rmtree(folder, ignore_errors=True)
     scratch.mkdir(parents=True)
-    parts = [without_halves(PARTS[name](data / name, scratch)) for name in names]
+    parts = [as_asked(PARTS[name](data / name, scratch)) for name in names]
     assembled(
         parts,
         built,

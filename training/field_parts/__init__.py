@@ -136,7 +136,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         every = [PARTS[name](folder / name, Path(scratch)) for name in there] or [
             weeds(folder, Path(scratch))
         ]
-        parts = [without_halves(part) for part in every]
+        parts = [as_asked(part) for part in every]
         return assembled(
             parts,
             out,
@@ -151,7 +151,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         )
 
 
-def without_halves(part: Part) -> Part:
+def as_asked(part: Part) -> Part:
     """Return a part without the templates that :data:`_OF_PARTS_OF_A_PICTURE` names."""
     asked = [each for each in part.questions if each.template not in _OF_PARTS_OF_A_PICTURE]
     return replace(part, questions=asked)
@@ -180,7 +180,7 @@ __all__ = [
     "MOST_OF_A_PHOTOGRAPH",
     "MOST_OF_A_SOURCE",
     "PARTS",
+    "as_asked",
     "build_field",
     "twins_within_sources",
-    "without_halves",
 ]

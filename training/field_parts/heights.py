@@ -46,14 +46,15 @@ _MOST_EMPTY = 0.1
 
 def _single(item: dict[str, Any], file: SampleFile, heights: Heights) -> list[Subject]:
     """Return the subjects of one raster; its windows lie where there are data."""
-    seeds = (np.random.default_rng([*heights.shape, seed]) for seed in range(100))
-    for rng in seeds:
+    seed = 0
+    while True:
+        rng = np.random.default_rng([*heights.shape, seed])
         subjects = canopy_subjects(str(item["id"]), file, heights, rng)
         boxes = subjects[-1]
         regions = [boxes.shown(index, 1).arguments["region"] for index in range(boxes.things)]
         if all(_empty_share(heights, region) <= _MOST_EMPTY for region in regions):
             return subjects
-    return subjects[:-1]
+        seed += 1
 
 
 def _empty_share(heights: Heights, region: Sequence[int]) -> float:

@@ -11,6 +11,7 @@ import hashlib
 import lzma
 import math
 import struct
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from io import BytesIO
@@ -115,7 +116,7 @@ def read_numbers(content: bytes, numbers: Numbers) -> NDArray[np.float32] | NDAr
     unpack = _OPENERS.get(content[:2])
     try:
         stream = unpack(content) if unpack else content
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError("the file is damaged") from error
     shape = (numbers.bands, numbers.rows, numbers.columns)
     values = np.frombuffer(
@@ -123,9 +124,9 @@ def read_numbers(content: bytes, numbers: Numbers) -> NDArray[np.float32] | NDAr
     )
     if numbers.form == "u1":
         return values.astype(np.uint8).reshape(shape)
-    known = values.astype(np.float32)
-    if numbers.form == "i4":
-        known[values == _NO_INTEGER] = np.nan
+    is_missing = values == _NO_INTEGER if numbers.form == "i4" else np.isnan(values)
+    # One form of NaN, whatever R and the processor make of it, so that the bytes are the same everywhere.
+    known = np.where(is_missing, np.nan, values).astype(np.float32)
     return known.reshape(shape)
 
 
