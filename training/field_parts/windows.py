@@ -123,7 +123,7 @@ def amazon(data: DataSet) -> Part:
             for called in _LAND_OF[place]
             for pair in zip(*_windows_by_class(item, called), strict=False)
         ]
-        kinds = ["scene_window", "nir_window"] if "NIR" in bands else ["scene_window"]
+        kinds = ["scene_window", "ratio_window", *(["nir_window"] if "NIR" in bands else [])]
         own = _pairs_of_land(place, file, values, pairs, _words_of(bands), kinds)
         subjects += [replace(each, cluster=place) for each in own]
     return data.part(subjects, ["scene_bands"])
@@ -157,7 +157,8 @@ def towns(data: DataSet) -> Part:
         called = {"tree": "a tree", "ground": "a spot without trees"}
         pairs = [*zip(*_windows_by_class(item, called), strict=True)]
         name, words = f"town-bands-{item['cluster']}", _words_of(_TOWN_BANDS)
-        own = _pairs_of_land(name, file, values, pairs, words, ("scene_window", "nir_window"))
+        # Not "scene_window": of trees and what is beside them, red nearly always differs most.
+        own = _pairs_of_land(name, file, values, pairs, words, ("ratio_window", "nir_window"))
         cluster = str(item["cluster"])
         subjects += [replace(each, cluster=cluster, groups=TREES_OF_TOWNS) for each in own]
     return data.part(subjects, ["scene_bands"])
@@ -278,8 +279,8 @@ def _field_at_dates(
 
 
 _COTTON_BANDS = ("EVI", "NDVI", "red", "blue", "NIR", "MIR", "day")
-_TELLING_DATES = ("2011-11-17", "2012-01-17", "2012-03-21", "2012-06-25")
-"""First crop, change of crops, second crop, ripe maize beside green cotton: they tell the four uses apart."""
+_TELLING_DATES = ("2011-11-17", "2012-01-17", "2012-06-25")
+"""First crop, change of crops, ripe maize beside green cotton: they tell the four uses apart."""
 _USES = {
     "Cotton-fallow": "cotton alone",
     "Soybean-cotton": "soybeans and then cotton",
@@ -352,7 +353,7 @@ def _season_shows(
 ) -> bool:
     """Return True if the season shows the crops that people name; where it does not, the field is left out."""
     region = _region_of(field)
-    november, january, _, june = (float(cut_out(values[1], region).mean()) for _, values in dates)
+    november, january, june = (float(cut_out(values[1], region).mean()) for _, values in dates)
     if january > _GREEN:
         seen = "Forest"
     elif november < _COVERED:
