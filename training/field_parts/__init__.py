@@ -35,6 +35,7 @@ from field_parts.aerial_trees import (
     trees_from_the_air,
 )
 from field_parts.crops import beets, potatoes, sesame
+from field_parts.heights import gaps, pines, taped
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.mango import mango_leaves
 from field_parts.pests import pests, rice_pests
@@ -42,6 +43,7 @@ from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.plots import trial_plots
 from field_parts.rasters import bands, forest, season, soybeans, stands
 from field_parts.weeds import weeds
+from field_parts.windows import amazon, built, chiapas, cotton, towns
 
 PARTS: dict[str, Adapter] = {
     "cwfid": weeds,
@@ -70,6 +72,14 @@ PARTS: dict[str, Adapter] = {
     "forest_heights": forest,
     "stand_metrics": stands,
     "amazon_bands": bands,
+    "forest_gaps": gaps,
+    "longleaf_pines": pines,
+    "chablais_trees": taped,
+    "amazon_scenes": amazon,
+    "chiapas_bands": chiapas,
+    "town_bands": towns,
+    "built_over": built,
+    "cotton_season": cotton,
     "trial_plots": trial_plots,
     "beet_weeds": beets,
     "potato_weeds": potatoes,
@@ -181,6 +191,7 @@ __all__ = [
     "MOST_OF_A_PHOTOGRAPH",
     "MOST_OF_A_SOURCE",
     "PARTS",
+    "as_asked",
     "build_field",
     "twins_within_sources",
 ]

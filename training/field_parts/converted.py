@@ -9,6 +9,7 @@ from agrotools_benchmarks.field.pack import (
     JPEG_QUALITY,
     Box,
     Mark,
+    Numbers,
     PackedFile,
     Size,
     as_jpeg,
@@ -48,17 +49,17 @@ def as_photo(
 
 
 def as_plane(data: DataSet, item: dict[str, Any], key: str, **more: Any) -> SampleFile:
-    """Return a mask, a depth or another plane of values as a TIFF without compression."""
-    content = as_tiff((data.folder / item[key]).read_bytes(), None)[0]
-    return _stored(
-        data,
-        item,
-        key,
-        content,
-        ".tif",
-        {"convert": "tiff", "layer": item["source"].get("index")},
-        more,
-    )
+    """Return a mask, a depth or other values as a TIFF without compression."""
+    numbers = numbers_of(item)
+    content = as_tiff((data.folder / item[key]).read_bytes(), None, numbers)[0]
+    how = {"convert": "tiff", "layer": item["source"].get("index"), "numbers": numbers}
+    return _stored(data, item, key, content, ".tif", how, more)
+
+
+def numbers_of(item: dict[str, Any]) -> Numbers | None:
+    """Return the place of the values of an item in a file of R; None if its file is of another kind."""
+    place = item["source"].get("numbers")
+    return place and Numbers.model_validate(place)
 
 
 def _stored(

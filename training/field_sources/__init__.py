@@ -2,9 +2,16 @@
 
 from field_sources.buildings import LEVIR_CD
 from field_sources.deepweeds import DEEPWEEDS
+from field_sources.land import BUILT_OVER, CHIAPAS_BANDS, COTTON_SEASON, TOWN_BANDS
 from field_sources.mango import MANGO_LEAVES
 from field_sources.orchards import ORCHARD_APPLES, ORCHARD_CHERRIES
 from field_sources.plots import TRIAL_PLOTS
+from field_sources.r_packages import (
+    AMAZON_SCENES,
+    CHABLAIS_TREES,
+    FOREST_GAPS,
+    LONGLEAF_PINES,
+)
 from field_sources.rasters import (
     AMAZON_BANDS,
     FOREST_HEIGHTS,
@@ -27,6 +34,14 @@ READERS: dict[str, Reader] = {
     "forest_heights": FOREST_HEIGHTS,
     "stand_metrics": STAND_METRICS,
     "amazon_bands": AMAZON_BANDS,
+    "forest_gaps": FOREST_GAPS,
+    "longleaf_pines": LONGLEAF_PINES,
+    "chablais_trees": CHABLAIS_TREES,
+    "amazon_scenes": AMAZON_SCENES,
+    "chiapas_bands": CHIAPAS_BANDS,
+    "town_bands": TOWN_BANDS,
+    "built_over": BUILT_OVER,
+    "cotton_season": COTTON_SEASON,
     "trial_plots": TRIAL_PLOTS,
     "potato_weeds": POTATO_WEEDS,
     "beet_weeds": BEET_WEEDS,

@@ -89,6 +89,7 @@ class Prepared:
         cluster: str,
         files: Mapping[str, str],
         crop: Box | None = None,
+        numbers: Mapping[str, Any] | None = None,
         **truth: Any,
     ) -> None:
         """Add an item, and store its files as the repository has them.
@@ -98,6 +99,7 @@ class Prepared:
             cluster: place, day, plant or session; items that share it are not independent.
             files: paths in the repository by key: ``image``, ``before`` and ``after``, or ``chm``.
             crop: box that alone is stored of each picture, as a JPEG; its corner is the origin of what people marked.
+            numbers: place of the values in a file of R (fields of ``Numbers`` of the pack).
             truth: what people marked: ``label``, ``points``, ``boxes``, ``mask`` (from :meth:`store_mask`), ...
         """
         stored = {key: self._store(path, crop) for key, path in files.items()}
@@ -108,6 +110,8 @@ class Prepared:
         }
         if crop is not None:
             source["crop"] = list(crop)
+        if numbers is not None:
+            source["numbers"] = dict(numbers)
         self.items.append({"id": name, "cluster": cluster, **stored, **truth, "source": source})
 
     def _store(self, path: str, crop: Box | None) -> str:

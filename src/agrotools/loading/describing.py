@@ -28,7 +28,7 @@ Counts = dict[str, int]
 
 MOST_SAMPLES = 5000
 """Most samples of which floors are computed, so that a description comes within seconds."""
-_PAIRED_CORRELATION = 0.3
+PAIRED_CORRELATION = 0.3
 """Correlation of the scores of two runs on the same samples for which a detectable difference is given."""
 
 
@@ -44,6 +44,14 @@ class DecidingCalls(FrozenModel):
     deciding: int
     tools_per_question: Counts
     calls_per_question: Counts
+
+
+class TaskTypePlan(FrozenModel):
+    """What two runs must differ by on the questions of one task type, as :attr:`Description.detectable` says it."""
+
+    questions: int
+    clusters: int
+    detectable: dict[str, float]
 
 
 class Description(FrozenModel):
@@ -87,8 +95,11 @@ class Description(FrozenModel):
     detectable: dict[str, float]
     """Smallest difference between two runs of a mean score near 0.5 that is found with 80 % power at the 5 % level, as
     expected before any run: ``independent``, and ``paired`` on the same samples with scores correlated at 0.3, as
-    ``agrotools compare`` does. Empty with too few clusters for an interval.
+    ``agrotools compare`` does. Scores are taken to spread as much as they can (each is 0 or 1), and those of a cluster
+    to correlate at 0.5. Empty with too few clusters for an interval.
     """
+    by_task_type: dict[str, TaskTypePlan]
+    """The same for the questions of each task type alone, the type with the most questions first."""
     reviewed: Counts = {}
     """Number of questions that people and models have reviewed (decisions in ``NAME.review.jsonl`` beside the pack)."""
     floors: dict[str, float] = {}
@@ -172,22 +183,58 @@ class ClusterWeights:
         self._sums = defaultdict[str | None, float](float)
         self._squares = defaultdict[str | None, float](float)
 
+    def add(self, sample: Sample) -> None:
+        self._sums[sample.cluster] += sample.weight
+        self._squares[sample.cluster] += sample.weight**2
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self._sums)
+
+    def detectable(self) -> dict[str, float]:
+        """Return the smallest difference of two runs that is found, by plan; see :func:`planned_detectable`.
+
+        Empty with too few clusters for an interval.
+        """
+        if self.n_clusters < MIN_CLUSTERS:
+            return {}
+        sums, squares = [*self._sums.values()], [*self._squares.values()]
+        plans = {"independent": 0.0, "paired": PAIRED_CORRELATION}
+        return {
+            plan: planned_detectable(sums, squares, correlation=correlation) or 0.0
+            for plan, correlation in plans.items()
+        }
+
+
+class PlannedWeights:
+    """Weights by cluster of all samples, and of those of each task type."""
+
+    def __init__(self) -> None:
+        self.overall = ClusterWeights()
+        self._of_types = defaultdict[str, ClusterWeights](ClusterWeights)
+
     def counting(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Return the samples as they are, and add each to the sums."""
         for sample in samples:
-            self._sums[sample.cluster] += sample.weight
-            self._squares[sample.cluster] += sample.weight**2
+            self.overall.add(sample)
+            self._of_types[sample.task_type].add(sample)
             yield sample
 
-    def detectable(self, correlation: float) -> float:
-        """Return the smallest difference of two runs that is found, see :func:`planned_detectable`."""
-        sums, squares = [*self._sums.values()], [*self._squares.values()]
-        return planned_detectable(sums, squares, correlation=correlation) or 0.0
+    def by_task_type(self, questions: Counts) -> dict[str, TaskTypePlan]:
+        """Return the plan of each task type; ``questions``: their number by task type."""
+        return {
+            task_type: TaskTypePlan(
+                questions=number,
+                clusters=self._of_types[task_type].n_clusters,
+                detectable=self._of_types[task_type].detectable(),
+            )
+            for task_type, number in questions.items()
+        }
 
 
 def describe(benchmark: Benchmark) -> Description:
     """Compute the statistics of ``benchmark``."""
-    weights = ClusterWeights()
+    weights = PlannedWeights()
     samples = weights.counting(benchmark.samples)
     counts = count_samples(samples, benchmark.external_folders)
     questions = counts["families"].total()
@@ -204,13 +251,9 @@ def describe(benchmark: Benchmark) -> Description:
     for (group, value), count in sorted(counts["groups"].items()):
         groups[group][value] = count
     notes = benchmark.header.metadata.get("notes")
-    n_clusters = len(counts["clusters"])
     floors = _floors(benchmark.samples) if questions <= MOST_SAMPLES else {}
     easy = easy_answers(benchmark.samples) if questions <= MOST_SAMPLES else []
-    detectable: dict[str, float] = {}
-    if n_clusters >= MIN_CLUSTERS:
-        for plan, correlation in (("independent", 0.0), ("paired", _PAIRED_CORRELATION)):
-            detectable[plan] = weights.detectable(correlation)
+    counted = {name: _in_order(counts[name]) for name in _COUNTED}
     return Description(
         name=benchmark.name,
         version=benchmark.version,
@@ -219,14 +262,15 @@ def describe(benchmark: Benchmark) -> Description:
         scope=scope_of(benchmark.name),
         synthetic=benchmark.synthetic,
         questions=questions,
-        clusters=n_clusters,
+        clusters=weights.overall.n_clusters,
         calls=counts["tools"].total(),
         files=counts["file_kinds"].total(),
         offered_tools=len(benchmark.toolset),
         modes={mode: modes.get(mode, questions) for mode in benchmark.modes},
         groups={group: _in_order(members) for group, members in groups.items()},
         words_per_question=lengths,
-        detectable=detectable,
+        detectable=weights.overall.detectable(),
+        by_task_type=weights.by_task_type(counted["task_types"]),
         reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
         floors=floors,
         floor=max(floors, key=lambda name: floors[name], default=""),
@@ -234,7 +278,7 @@ def describe(benchmark: Benchmark) -> Description:
         deciding=None,
         funnel=None,
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
-        **{name: _in_order(counts[name]) for name in _COUNTED},
+        **counted,
     )
 
 

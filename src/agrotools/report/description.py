@@ -1,10 +1,11 @@
 """Description of a benchmark as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from agrotools.formats.funnel import Funnel
-from agrotools.loading.describing import Description
+from agrotools.loading.describing import PAIRED_CORRELATION, Description
 from agrotools.report.layout import (
+    DASH,
     NO_CONSTANT,
     Paragraph,
     Part,
@@ -15,11 +16,18 @@ from agrotools.report.layout import (
     whole_points,
 )
 from agrotools.scoring.metrics import CONSTANT_METRIC
+from agrotools.scoring.statistics import MIN_CLUSTERS, POWER, WITHIN_CLUSTERS
 
 _MOST = 15
 """Largest number of rows of a table of counts; the last row sums up all others."""
 _MOST_WARNINGS = 5
 """Most warnings of easy answers that are shown."""
+_TASK_TYPES = "Task types"
+_PLAN = (
+    f"points to show: the smallest difference of two runs near 50 that compare shows with {100 * POWER:.0f} % power,"
+    f" planned for scores of 0 or 100 that correlate at {PAIRED_CORRELATION} between the runs and at {WITHIN_CLUSTERS}"
+    f" within a cluster; {DASH}: under {MIN_CLUSTERS} clusters"
+)
 _TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
@@ -36,7 +44,7 @@ def description_tables(described: Description) -> list[Part]:
         *paragraph(_warnings(described), "yellow"),
         _facts(described),
         *(funnel_tables(described.funnel) if described.funnel else ()),
-        *(_table(title, counts) for title, counts in _sections(described) if counts),
+        *_counts(described),
     ]
 
 
@@ -48,6 +56,15 @@ def funnel_tables(funnel: Funnel) -> list[ReportTable]:
     if not funnel.dropped:
         return [table]
     return [table, _table("Drafts that a check dropped", funnel.dropped)]
+
+
+def _counts(described: Description) -> Iterator[Part]:
+    """Yield the tables of counts."""
+    for title, counts in _sections(described):
+        if title == _TASK_TYPES:
+            yield from (_task_types(described), Paragraph(_PLAN))
+        elif counts:
+            yield _table(title, counts)
 
 
 def _warnings(described: Description) -> list[str]:
@@ -108,7 +125,7 @@ def _sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
         ("Categories called together", described.category_combinations),
         ("Answer types", described.answer_types),
         ("Families", described.families),
-        ("Task types", described.task_types),
+        (_TASK_TYPES, described.task_types),
         ("Sources", described.sources),
     ]
     seen = [counts for _, counts in parts]
@@ -143,4 +160,18 @@ def _table(title: str, counts: Mapping[str, int]) -> ReportTable:
     total, table = sum(counts.values()), new_table(title, ["", ""])
     for name, count in _shown(title, counts).items():
         table.add_row(name, f"{count:,}", f"{percent(count / total)} %")
+    return table
+
+
+def _task_types(described: Description) -> ReportTable:
+    """Return the table of task types, with what two runs must differ by in each; the last row sums up all others."""
+    table = new_table(_TASK_TYPES, ["", "", "clusters", "points to show"])
+    shown = _shown(_TASK_TYPES, described.task_types)
+    plans = [*described.by_task_type.values()]
+    for at, (name, count) in enumerate(shown.items()):
+        row = [f"{count:,}", f"{percent(count / described.questions)} %"]
+        if at < _MOST:
+            paired = plans[at].detectable.get("paired")
+            row += [f"{plans[at].clusters:,}", DASH if paired is None else whole_points(paired)]
+        table.add_row(name, *row)
     return table

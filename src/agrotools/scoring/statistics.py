@@ -63,6 +63,8 @@ LEVEL = 0.95
 _UPPER = 1 - (1 - LEVEL) / 2
 """Probability below the upper end of a two-sided interval."""
 POWER = 0.80
+WITHIN_CLUSTERS = 0.5
+"""Correlation of the scores of two samples of a cluster that plans assume before a run is made."""
 BOOTSTRAP_DRAWS = 2_000
 ROUNDING = 1e-9
 """Differences of scores, and standard errors, up to this size are zero: they come from the rounding of sums."""
@@ -414,7 +416,7 @@ def planned_detectable(
     squared_weights: Sequence[float] | None = None,
     *,
     correlation: float = 0.0,
-    within: float = 0.5,
+    within: float = WITHIN_CLUSTERS,
 ) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
@@ -439,7 +441,7 @@ def planned_detectable(
 
 
 def planned_half_width(
-    sizes: Sequence[int], mean: float, within: float = 0.5
+    sizes: Sequence[int], mean: float, within: float = WITHIN_CLUSTERS
 ) -> tuple[float, float]:
     """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
     effect = _design_effect(sizes, within)

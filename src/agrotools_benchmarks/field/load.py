@@ -71,7 +71,8 @@ def _part_of(
     if seed is None:
         return [*samples]
     # Two data sets of one repository show the same places.
-    origins = {note.source.name: note.source.url or note.source.name for note in data_sets}
+    asked = [note.source for note in data_sets if not note.unused]
+    origins = {source.name: source.url or source.name for source in asked}
     held = held_origins(origins.values(), seed)
     wants_held = settings.held is not None
     return [each for each in samples if (origins[each.source] in held) == wants_held]

@@ -5,7 +5,13 @@ The form is that of all packs (:mod:`agrotools.loading.pack`); a :class:`PackHea
 that questions show, with the same bytes on every machine: JPEG of a fixed quality, or TIFF without compression.
 """
 
+import bz2
+import gzip
 import hashlib
+import lzma
+import math
+import struct
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from io import BytesIO
@@ -82,12 +88,116 @@ def with_marks(content: bytes, quality: int, marks: Iterable[Mark]) -> bytes:
     return _saved(Image.fromarray(pixels), "JPEG", quality=quality)
 
 
-def as_tiff(content: bytes, layer: int | None) -> list[bytes]:
+class Numbers(FrozenModel):
+    """Place of a raster's values in a file, after it is unpacked: band after band, row after row, big-endian.
+
+    The files are those of R, or have no form at all.
+
+    ``offset``: byte at which they begin; ``form``: of a number.
+    """
+
+    offset: int
+    form: Literal["f8", "i4", "u1"]
+    bands: int = 1
+    rows: int
+    columns: int
+
+
+_OPENERS = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.decompress}
+"""What unpacks a file, by its first two bytes."""
+
+
+def read_numbers(content: bytes, numbers: Numbers) -> NDArray[np.float32] | NDArray[np.uint8]:
+    """Return the values (bands, rows, columns) at a place in a file; NaN where R has no value, bytes as they are.
+
+    Raises:
+        ValueError: the file is damaged, or ends before the last value.
+    """
+    unpack = _OPENERS.get(content[:2])
+    try:
+        stream = unpack(content) if unpack else content
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError("the file is damaged") from error
+    shape = (numbers.bands, numbers.rows, numbers.columns)
+    values = np.frombuffer(
+        stream, f">{numbers.form}", count=math.prod(shape), offset=numbers.offset
+    )
+    if numbers.form == "u1":
+        return values.astype(np.uint8).reshape(shape)
+    is_missing = values == _NO_INTEGER if numbers.form == "i4" else np.isnan(values)
+    # One form of NaN, whatever R and the processor make of it, so that the bytes are the same everywhere.
+    known = np.where(is_missing, np.nan, values).astype(np.float32)
+    return known.reshape(shape)
+
+
+_NO_INTEGER = -(1 << 31)
+"""Whole number that stands for no value in R."""
+
+
+def bands_as_tiff(values: NDArray[np.float32] | NDArray[np.uint8]) -> bytes:
+    """Return a TIFF without compression of the bands of a raster (bands, rows, columns).
+
+    Pillow writes one band of numbers only, and other writers do not give the same bytes in each of their versions.
+    """
+    bands, rows, columns = values.shape
+    stored = values.astype(values.dtype.newbyteorder("<"))
+    a_band = rows * columns * stored.itemsize
+    fields: list[tuple[int, str, list[int]]] = [
+        (256, "I", [columns]),
+        (257, "I", [rows]),
+        (258, "H", [8 * stored.itemsize] * bands),  # bits of a number
+        (259, "H", [1]),  # no compression
+        (262, "H", [1]),  # larger numbers are brighter
+        (273, "I", [0] * bands),  # where a band begins, filled in below
+        (277, "H", [bands]),
+        (278, "I", [rows]),
+        (279, "I", [a_band] * bands),
+        (284, "H", [2]),  # band after band
+        (338, "H", [0] * (bands - 1)),  # bands beyond the first have no meaning as colours
+        (339, "H", [_FLOATING if stored.dtype.kind == "f" else _UNSIGNED] * bands),
+    ]
+    fields = [each for each in fields if each[2]]
+    # A field of up to four bytes stands in the directory, a longer one behind it.
+    directory_at = struct.calcsize("<2sHI")
+    lists_at = (
+        directory_at + struct.calcsize("<H") + len(fields) * _ENTRY.size + struct.calcsize("<I")
+    )
+    values_at = lists_at + sum(
+        size for _, form, each in fields if (size := struct.calcsize(f"<{len(each)}{form}")) > 4
+    )
+    starts = [values_at + band * a_band for band in range(bands)]
+    entries, lists = b"", b""
+    for tag, form, members in fields:
+        packed = struct.pack(f"<{len(members)}{form}", *(starts if tag == 273 else members))
+        is_long = len(packed) > 4
+        where = struct.pack("<I", lists_at + len(lists)) if is_long else packed.ljust(4, b"\0")
+        entries += _ENTRY.pack(tag, _TIFF_FORMS[form], len(members), where)
+        lists += packed if is_long else b""
+    head = struct.pack("<2sHI", b"II", 42, directory_at)
+    directory = struct.pack("<H", len(fields)) + entries + struct.pack("<I", 0)
+    return head + directory + lists + stored.tobytes()
+
+
+_UNSIGNED, _FLOATING = 1, 3
+"""What numbers are in a TIFF."""
+_ENTRY = struct.Struct("<HHI4s")
+"""Field of a TIFF's directory: tag, type, count, and the values or their place."""
+_TIFF_FORMS = {"H": 3, "I": 4}
+"""Types of whole numbers in a TIFF, by their letters in :mod:`struct`."""
+
+
+def as_tiff(content: bytes, layer: int | None, numbers: Numbers | None = None) -> list[bytes]:
     """Return the values of a plane as TIFF files: as they are, and as 0 and 1; empty if they cannot be read.
 
     A plane is read from a picture, from an array of NumPy (``layer``: place in its first dimension) or from the
     variable ``transformed_depth`` of a MATLAB file. JPEG 2000 pictures hold an index times 10,000 (MODIS).
+    ``numbers``: read the bands at this place in a file of R instead.
     """
+    if numbers is not None:
+        try:
+            return [bands_as_tiff(read_numbers(content, numbers))]
+        except ValueError:
+            return []
     plane = _plane(content, layer)
     if plane is None or plane.ndim != 2:
         return []
@@ -183,7 +293,8 @@ class PackedFile(FrozenModel):
         source: path in the repository.
         local: path in a prepared copy (``DATASET/images/NAME``), as a mirror may have it.
         convert: ``jpeg``: stored as a JPEG of ``quality``, cut to ``crop``, then to ``part`` in ``pixels`` columns and
-            rows, with ``marks``; ``tiff``: values of a plane (``layer`` of an array) stored without compression;
+            rows, with ``marks``; ``tiff``: values of a plane (``layer`` of an array, or ``numbers`` in a file of R)
+            stored without compression;
             ``classes``: colours of a mask stored as 0 other, 1 crop, 2 weed; ``plants``: mask stored as 0 and 1.
     """
 
@@ -200,6 +311,7 @@ class PackedFile(FrozenModel):
     part: Box | None = None
     pixels: Size | None = None
     layer: int | None = None
+    numbers: Numbers | None = None
     marks: tuple[Mark, ...] = ()
 
     @property
@@ -228,7 +340,7 @@ class PackedFile(FrozenModel):
         made = (
             as_jpeg(content, self.quality, self.crop, self.marks, self.part, self.pixels)
             if is_jpeg
-            else as_tiff(content, self.layer)
+            else as_tiff(content, self.layer, self.numbers)
         )
         return next((each for each in made if sha256_of(each) == self.sha256), None)
 

@@ -128,8 +128,8 @@ def test_a_plan_with_weights_finds_only_larger_differences():
     plans = []
     for weight in (1.0, RARE_WEIGHT):
         sums = ClusterWeights()
-        asked = [each.model_copy(update={"cluster": each.id}) for each in samples(weight)]
-        assert len([*sums.counting(asked)]) == len(asked)
-        plans.append(sums.detectable(correlation=0.0))
+        for each in samples(weight):
+            sums.add(each.model_copy(update={"cluster": each.id}))
+        plans.append(sums.detectable()["independent"])
     plain, weighted = plans
     assert weighted > 1.5 * plain
