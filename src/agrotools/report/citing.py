@@ -73,6 +73,14 @@ def mode_scores(scored: Rescored, yardsticks: Mapping[Mode, Yardsticks]) -> dict
     return scores
 
 
+def cited_model(manifest: Manifest) -> str:
+    """Return the model as it is shown; of a file the name alone, as its folder is of no use to others."""
+    label = manifest.labelled_model
+    if manifest.name or not manifest.model.endswith(".gguf"):
+        return label
+    return label.replace(manifest.model, Path(manifest.model).stem)
+
+
 def citation(
     run: Path, manifest: Manifest, summary: Summary, scores: Mapping[Mode, ModeScore]
 ) -> str:
@@ -81,7 +89,7 @@ def citation(
     part = "the quick part of " if manifest.quick else ""
     benchmark = benchmark_title(manifest.benchmark, manifest.benchmark_version)
     sentences = [
-        f"{manifest.labelled_model} on {part}{benchmark}{' (drawn pictures)' if manifest.synthetic else ''}.",
+        f"{cited_model(manifest)} on {part}{benchmark}{' (drawn pictures)' if manifest.synthetic else ''}.",
         *(_sentence(mode, score) for mode, score in scores.items()),
         f"Measured on {date} with agrotools {manifest.agrotools} (scoring {summary.scoring}; {_settings(manifest)}).",
         f"Hashes: {_hashes(manifest)}.",

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.core import FrozenModel, Mode, Protocol, UsageError, first_error
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, sha256_of_json, write_whole
 from agrotools.core.texts import benchmark_title, command_line, count_text
-from agrotools.report.citing import ModeScore, citation, mode_scores
+from agrotools.report.citing import ModeScore, citation, cited_model, mode_scores
 from agrotools.report.html.page import content_hash, page_style
 from agrotools.report.html.runs import stored_yardsticks
 from agrotools.report.ladder import TITLES
@@ -106,7 +106,7 @@ def result_of(run: Path) -> Result:
     fields: dict[str, Any] = {
         **{name: getattr(manifest, name) for name in _OF_MANIFEST},
         "questions_hash": _questions_hash(run),
-        "model": manifest.labelled_model,
+        "model": cited_model(manifest),
         "settings": _settings(manifest),
         "scoring": scored.summary.scoring,
         "date": f"{last_record_at(run):%Y-%m-%d}",

@@ -50,8 +50,9 @@ def test_a_result_tells_what_was_measured_and_no_address_or_path(tmp_path: Path)
     assert "10.0.0.7" not in text
     assert str(tmp_path) not in text
     Draft202012Validator(Result.model_json_schema()).validate(json.loads(text))
-    again = write(tmp_path / "other", 3, model="other")
+    again = write(tmp_path / "other", 3, model=f"{tmp_path}/models/qwen-3b.gguf")
     other = read_result(write_result(again, tmp_path / "results"))
+    assert other.model == "qwen-3b"
     assert other.questions_hash == result.questions_hash, "the same questions"
 
 
