@@ -347,7 +347,7 @@ def _write_results(result: "StudyResult", folder: Path, name: str) -> None:
     if not written.results:
         return
     typer.echo(f"{written.text}\nresults: {', '.join(map(str, written.results))}")
-    typer.echo(f"this table, to paste into README.md and docs/models.md: {written.table}")
+    typer.echo(f"this table, to paste into a README or another page: {written.table}")
     typer.echo(f"as a page: {command_line('report', folder)}")
 
 
