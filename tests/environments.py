@@ -104,7 +104,7 @@ ENVIRONMENTS = {
     ),
     "trl": Environment(
         install=["trl[peft]>=1.16,<2", "torchvision"],
-        pytest=["tests/authoring/test_env_trl.py"],
+        pytest=["tests/authoring/test_env_trl.py", "tests/authoring/export/test_messages.py"],
     ),
     "openenv": Environment(
         extra="test",

@@ -53,7 +53,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.files import cache_dir
-from agrotools.formats.benchmark import MOST_MAKERS, Benchmark, fresh_version, load_folder
+from agrotools.formats.benchmark import FRESH, MOST_MAKERS, Benchmark, fresh_version, load_folder
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import TextPart
 from agrotools.runner.plan import sample_with_tools
@@ -143,6 +143,14 @@ def _pictures(view: SampleView) -> list[Any]:
 def fresh_seed(split: Split, seed: int, group: int) -> int:
     """Return the number, as of ``--fresh-seed``, that the scenes of a group of rows are drawn with."""
     return _FIRST_SEED + len(SPLITS) * (_MOST_GROUPS * seed + group) + SPLITS.index(split)
+
+
+def is_training_version(version: str) -> bool:
+    """Return True for the version of a benchmark whose scenes are of the split ``train``."""
+    _, mark, seed = version.rpartition(FRESH)
+    if not mark or not seed.isdecimal() or int(seed) < _FIRST_SEED:
+        return False
+    return SPLITS[(int(seed) - _FIRST_SEED) % len(SPLITS)] == "train"
 
 
 @cache

@@ -40,6 +40,8 @@ NOT_RUN = {
     r"python:(my_agent|examples)|mcp:": "needs an agent: tests/engine/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--shard \d|agrotools merge part": "draws the quick part: tests/engine/runner/test_merge.py",
+    r"study examples/first_table": "asks three vendors: tests/examples/test_first_table.py",
+    r"export runs/train ": "needs a run of a model: tests/authoring/export/test_messages.py",
     r"study examples/thirteen_models": "runs thirteen models: tests/engine/analysis/test_study_files.py",
     r"build --scenes|cmmlu": "takes many minutes",
     r"benchmarks get|eval field": "downloads",
@@ -59,6 +61,8 @@ REFUSED = {
 }
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
 FIRST = {
+    "agrotools report results": ["agrotools export RUN --format result --out results"],
+    "agrotools report results --format md": ["agrotools export RUN --format result --out results"],
     "agrotools build --source hf=hf --out again": [
         "agrotools export my-benchmark --format hf --out hf"
     ],

@@ -14,12 +14,14 @@ from pydantic import BaseModel
 
 from agrotools.core import Record, Sample
 from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.report.citing import AUTHORS, TITLE
+from agrotools.report.results import Result
 from agrotools.runner.manifest import Manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
 MODELS: dict[str, type[BaseModel]] = {
-    "record": Record, "manifest": Manifest, "sample": Sample, "benchmark": BenchmarkHeader,
+    "record": Record, "manifest": Manifest, "sample": Sample, "benchmark": BenchmarkHeader, "result": Result,
 }  # fmt: skip
 
 
@@ -55,6 +57,9 @@ def test_there_is_one_version_and_every_page_is_reached():
         r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert cited == project["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f'title: "{TITLE}"' in citation
+    assert f'name: "{AUTHORS}"' in citation
     assert f"## [{cited}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 

@@ -22,6 +22,7 @@ from agrotools.core.files import read_toml
 from agrotools.core.lazy import np
 from agrotools.core.texts import count_text, name_in_tables
 from agrotools.loading import Benchmark
+from agrotools.models.endpoint import without_keys
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run
 from agrotools.runner.config import OPTIONS, EvalConfig
@@ -54,6 +55,8 @@ from agrotools.scoring.summary import Correlation, ModeSummary, RunDifference, S
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
 _OF_ROW = ("name", "label", *(key for key in OPTIONS if key not in _OF_STUDY))
+_RESULTS = "results"
+"""Key of a study file that no run has: the folder that the results of the runs are written to."""
 _LONGEST_NAME = 120
 """Most characters of the name of a run folder."""
 
@@ -84,6 +87,8 @@ class Study(NamedTuple):
     folder: Path
     budget: float | None
     runs: tuple[StudyRun, ...]
+    results: Path | None = None
+    """Folder for the results of the runs, and a table of them to paste; None: none are written."""
 
 
 class RunState(NamedTuple):
@@ -159,23 +164,26 @@ class StudyResult(NamedTuple):
         return markdown(study_tables(self))
 
 
-def read_study(file: Path) -> Study:
+def read_study(file: Path, budget: float | None = None) -> Study:
     """Read a study from a TOML file: keys of ``agrotools eval``, with lists of benchmarks, models, modes and tools.
 
-    Benchmarks and models are names, or tables with ``name``, ``label`` and keys that apply to them alone.
+    Benchmarks and models are names, or tables with ``name``, ``label`` and keys that apply to them alone. ``budget``
+    replaces that of the file.
 
     Raises:
         UsageError: the file cannot be read, or a key or a value is not valid; the closest key is suggested.
     """
     values = read_toml(file, "study file", hint="give the path of a study file")
-    check_keys(values, OPTIONS, str(file))
+    check_keys(values, (*OPTIONS, _RESULTS), str(file))
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
     modes = _texts(values.pop("mode", "all"), "mode", file)
     tools = _texts(values.pop("tools", "all"), "tools", file)
     protocols = _texts(values.pop("protocol", ""), "protocol", file)
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
-    budget = values.pop("budget", None)
+    results = values.pop(_RESULTS, None)
+    of_file = values.pop("budget", None)
+    budget = of_file if budget is None else budget
     values["budget"] = budget
     values["mode"] = ",".join(modes)
     runs: list[StudyRun] = []
@@ -190,13 +198,17 @@ def read_study(file: Path) -> Study:
         raise UsageError(
             f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5"
         )
+    if results is not None and not (isinstance(results, str) and results):
+        raise UsageError(
+            f"{file}: results should be a folder (got {results!r})", hint='e.g. results = "results"'
+        )
     folders = [run.folder for run in runs]
     if twice := next((run for run in runs if folders.count(run.folder) > 1), None):
         raise UsageError(
             f"{file}: two runs are called {twice.title}",
             hint="give their models or benchmarks a label each, or list each combination once",
         )
-    return Study(folder, budget, tuple(_with_hosts(runs)))
+    return Study(folder, budget, tuple(_with_hosts(runs)), Path(results) if results else None)
 
 
 def _with_hosts(runs: Sequence[StudyRun]) -> list[StudyRun]:
@@ -353,10 +365,20 @@ def _row(run: StudyRun) -> tuple[str, str, str, str]:
 def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
     """Return how much of each run is done, with the estimated cost of the rest. No model is called.
 
+    A run that lacks its key has the estimate and the problem.
+
     Raises:
         BenchmarkError, UsageError: a benchmark cannot be loaded.
     """
-    return [inspect_run(*each, estimates=True) for each in _planned_runs(study, progress)]
+    states: list[RunState] = []
+    for run, benchmark in _planned_runs(study, progress):
+        state = inspect_run(run, benchmark, estimates=True)
+        if state.problem:
+            with without_keys():
+                priced = inspect_run(run, benchmark, estimates=True)
+            state = priced._replace(problem=state.problem)
+        states.append(state)
+    return states
 
 
 def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
@@ -406,6 +428,9 @@ def run_study(
     """
     planned = _planned_runs(study, progress)
     states = [inspect_run(run, benchmark) for run, benchmark in planned]
+    for state in states:
+        if state.problem:
+            print(f"study: {state.run.title}: {state.problem}", file=progress, flush=True)
     unreachable: set[tuple[str, str | None]] = set()
     for at, state in enumerate(states):
         if state.complete:
@@ -437,6 +462,7 @@ def run_study(
             states[at] = inspect_run(run, benchmark)
         if problem:
             states[at] = states[at]._replace(problem=problem)
+        if problem != state.problem:
             print(f"study: {state.run.title}: {problem}", file=progress, flush=True)
     return states
 

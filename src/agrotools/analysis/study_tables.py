@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agrotools.core import Mode
+from agrotools.core import Mode, UsageError
 from agrotools.core.files import write_whole
 from agrotools.core.texts import benchmark_title, count_text, name_in_tables
 from agrotools.report.comparison import differences_table
@@ -24,9 +24,11 @@ from agrotools.report.layout import (
     new_table,
     value_cell,
 )
+from agrotools.report.results import read_result, results_tables, write_result
 from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
 from agrotools.report.tables import metric_cell, metric_column, shown_metrics
 from agrotools.report.text_tables import in_markdown, latex, markdown, tables_page
+from agrotools.runner.policies import is_baseline
 from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference, Summary
@@ -346,3 +348,33 @@ def write_tables(tables: Sequence[ReportTable], folder: Path, title: str) -> lis
     for name, content in contents.items():
         write_whole(folder / name, content.encode())
     return [folder / name for name in contents]
+
+
+class WrittenResults(NamedTuple):
+    """Files with the results of a study, and why runs have none."""
+
+    results: Sequence[Path]
+    table: Path
+    text: str
+    """The table, in Markdown."""
+    problems: Sequence[str]
+
+
+def write_results(result: "StudyResult", folder: Path, name: str) -> WrittenResults:
+    """Write the result of each run of a model to ``folder``, and a table of them as ``NAME.md``.
+
+    Baselines have no result of their own: they are the floor and the ceiling of the models.
+    """
+    written: list[Path] = []
+    problems: list[str] = []
+    for run, summary in result.scored:
+        if not is_baseline(summary.model):
+            try:
+                written.append(write_result(run.folder, folder))
+            except UsageError as error:
+                problems.append(error.message)
+    text = markdown(results_tables([read_result(path) for path in written]))
+    table = folder / f"{name}.md"
+    if written:
+        write_whole(table, text.encode())
+    return WrittenResults(written, table, text, problems)

@@ -18,7 +18,7 @@ from agrotools.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from agrotools.analysis.study import Study
+    from agrotools.analysis.study import Study, StudyResult
     from agrotools.cli.results import Evaluated
     from agrotools.core import AgrotoolsError
     from agrotools.formats.benchmark import Benchmark
@@ -285,21 +285,29 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     return folder
 
 
-def study(paths: list[Path], dry_run: bool = False, allow_invalid: bool = False) -> None:
+def study(
+    paths: list[Path],
+    budget: float | None = None,
+    dry_run: bool = False,
+    allow_invalid: bool = False,
+) -> None:
     """Run all combinations of a study file and compare them; the same command resumes. Or compare given runs."""
     import sys
 
     from agrotools.analysis.study import read_study, run_study, study_of_runs, study_result
     from agrotools.analysis.study_tables import study_tables, write_tables
+    from agrotools.core import UsageError
     from agrotools.report.text_tables import markdown
 
     if len(paths) > 1 or paths[0].is_dir():
+        if budget is not None:
+            raise UsageError("--budget is for a study file, not for finished runs", hint="omit it")
         result = study_result(*study_of_runs(paths), allow_invalid=allow_invalid)
         with allow_closed_pipe():
             typer.echo(markdown(study_tables(result)))
         return
     (file,) = paths
-    plan = read_study(file)
+    plan = read_study(file, budget)
     if dry_run:
         _print_plan(plan)
         return
@@ -314,6 +322,8 @@ def study(paths: list[Path], dry_run: bool = False, allow_invalid: bool = False)
     with allow_closed_pipe():
         typer.echo(markdown(tables))
         typer.echo(f"the tables: {', '.join(map(str, paths))}")
+        if plan.results:
+            _write_results(result, plan.results, file.stem)
         typer.echo(f"a run with its samples: {command_line('report', result.scored[0][0].folder)}")
     if incomplete := [state for state in states if not state.complete]:
         runs = "; ".join(
@@ -325,6 +335,20 @@ def study(paths: list[Path], dry_run: bool = False, allow_invalid: bool = False)
             err=True,
         )
         raise typer.Exit(1)
+
+
+def _write_results(result: "StudyResult", folder: Path, name: str) -> None:
+    """Write the results of the runs of models, and a table of them to paste, and say which runs have none."""
+    from agrotools.analysis.study_tables import write_results
+
+    written = write_results(result, folder, name)
+    for problem in written.problems:
+        typer.echo(f"no result: {problem}", err=True)
+    if not written.results:
+        return
+    typer.echo(f"{written.text}\nresults: {', '.join(map(str, written.results))}")
+    typer.echo(f"this table, to paste into a README or another page: {written.table}")
+    typer.echo(f"as a page: {command_line('report', folder)}")
 
 
 def _print_plan(plan: "Study") -> None:
@@ -346,7 +370,10 @@ def _print_plan(plan: "Study") -> None:
             if state.lacking
             else ""
         )
-        typer.echo(f"{state.run.title}: {state.problem or f'{todo}{cost}'}")
+        if state.problem and not state.planned:
+            todo = ""
+        reason = f"not run: {state.problem}" if state.problem else ""
+        typer.echo(f"{state.run.title}: {'; '.join(filter(None, [reason, f'{todo}{cost}']))}")
     n_records = sum(state.planned - state.finished for state in states)
     typer.echo(f"{count_text(len(states), 'run')}, {count_text(n_records, 'record')} to run")
     expected = [state.expected for state in states if state.expected]

@@ -1,6 +1,7 @@
 """``agrotools report`` and ``view``: runs as one HTML file, on a local page, or listed in the terminal."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -17,20 +18,35 @@ def report(
     image_px: int = 480,
     data_root: Path | None = None,
     format_: str | None = None,
+    cite: bool = False,
     allow_invalid: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
+    """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline.
+
+    Of a folder of results (export --format result), write one page with their table.
+    """
     from agrotools.core import UsageError
     from agrotools.core.progress import no_progress
     from agrotools.report.html import build_report
+    from agrotools.report.results import is_results_folder
     from agrotools.runner.rescore import check_distinct
 
     check_distinct(runs)
-    if format_ and as_json:
-        raise UsageError("--format and --json exclude each other", hint="give one of them")
+    outputs = {"--format": bool(format_), "--json": as_json, "--cite": cite}
+    given = [name for name, is_given in outputs.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other", hint="give one of them")
     if format_ not in (None, "md", "csv", "latex"):
         raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
+    if len(runs) == 1 and is_results_folder(runs[0]):
+        _report_results(runs[0], out, format_, given)
+        return
+    if cite:
+        from agrotools.report.results import cite as words_to_cite
+
+        typer.echo("\n\n".join(map(words_to_cite, runs)))
+        return
     if format_:
         typer.echo(_table_text(runs, format_, allow_invalid=allow_invalid), nl=False)
         return
@@ -62,6 +78,27 @@ def report(
             err=True,
         )
     raise typer.Exit(NOT_DONE if written.damaged else DONE)
+
+
+def _report_results(
+    folder: Path, out: Path | None, format_: str | None, given: Sequence[str]
+) -> None:
+    """Print the table of a folder of results, or write its page."""
+    from agrotools.core import UsageError
+    from agrotools.report.results import read_results, results_tables, write_page
+    from agrotools.report.text_tables import latex, markdown
+
+    if format_ == "csv" or given in (["--json"], ["--cite"]):
+        what = f"--format {format_}" if format_ else given[0]
+        raise UsageError(
+            f"{folder} holds results: {what} is for runs",
+            hint="the files are JSON themselves; --format md or latex prints their table",
+        )
+    if format_:
+        tables = results_tables(read_results(folder))
+        typer.echo(markdown(tables) if format_ == "md" else latex(tables, "Results"), nl=False)
+        return
+    typer.echo(str(write_page(folder, out)))
 
 
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:

@@ -11,6 +11,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -402,6 +403,11 @@ def parsed(line: bytes) -> Record:
 
 
 _SPENT = ("input_tokens", "output_tokens", "cached_input_tokens", "cost_usd")
+
+
+def last_record_at(run: Path) -> datetime:
+    """Return the time of the last record of a run: that of its file."""
+    return datetime.fromtimestamp((run / RECORDS_FILE).stat().st_mtime, UTC)
 
 
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:

@@ -244,8 +244,9 @@ def init(name: str) -> None:
 
 def export(
     benchmark: str,
-    format: Literal["hf", "croissant", "predictions", "parquet", "scores"],
+    format: Literal["hf", "croissant", "predictions", "parquet", "scores", "result", "messages"],
     out: Path | None = None,
+    min_score: float | None = None,
 ) -> None:
     """Write a benchmark or a run in a format of other programs.
 
@@ -259,8 +260,14 @@ def export(
 
     place = Path(benchmark).expanduser()
     is_run = (place / "records.jsonl").is_file()
-    if format in ("parquet", "scores"):
-        _export_tables(place, format, out.expanduser() if out else place / "export")
+    folder = out.expanduser() if out else place / "export"
+    if min_score is not None and format != "messages":
+        raise UsageError("--min-score is for --format messages", hint="omit it")
+    if format in ("parquet", "scores", "result"):
+        _export_files(place, format, folder)
+        return
+    if format == "messages":
+        _export_messages(place, folder, min_score)
         return
     if format == "predictions":
         if not is_run or out is None:
@@ -269,7 +276,7 @@ def export(
         _export_predictions(place, out.expanduser())
         return
     if is_run:
-        hint = "--format parquet, scores or predictions; agrotools report makes a page"
+        hint = "--format parquet, scores, result, messages or predictions; agrotools report makes a page"
         raise UsageError(f"{benchmark} is a run: {format} is a format of benchmarks", hint=hint)
     loaded = load_as(benchmark, Loading(readings=new_readings(yes=False)))
     in_place = out is None or out.expanduser().resolve() == loaded.root
@@ -287,12 +294,28 @@ def export(
     typer.echo(f"Terms of use: {loaded.licence}")
 
 
-def _export_tables(run: Path, format_: Literal["parquet", "scores"], folder: Path) -> None:
+def _export_files(run: Path, format_: Literal["parquet", "scores", "result"], folder: Path) -> None:
     from agrotools.report.exports import write_scores, write_tables
+    from agrotools.report.results import write_result
 
-    paths = write_tables(run, folder) if format_ == "parquet" else write_scores(run, folder)
+    if format_ == "parquet":
+        paths = write_tables(run, folder)
+    elif format_ == "scores":
+        paths = write_scores(run, folder)
+    else:
+        paths = [write_result(run, folder)]
     for path in paths:
         typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+def _export_messages(run: Path, folder: Path, min_score: float | None) -> None:
+    from agrotools_build.export.messages import write_messages
+
+    written = write_messages(run, folder, min_score)
+    for path in written.paths:
+        typer.echo(f"{path}: {count_text(written.conversations, 'conversation')}")
+    for reason, n in written.left_out.items():
+        typer.echo(f"left out, {reason}: {n}", err=True)
 
 
 def _export_predictions(run: Path, folder: Path) -> None:

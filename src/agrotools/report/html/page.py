@@ -20,10 +20,11 @@ from urllib.parse import quote
 import orjson
 from markupsafe import Markup
 
-from agrotools.core import Record, RunStoreError, Score, UsageError
+from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.files import temporary_sibling
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line
+from agrotools.report.citing import citation, mode_scores
 from agrotools.report.comparison import error_tables
 from agrotools.report.html.data import (
     Data,
@@ -51,7 +52,7 @@ from agrotools.report.tables import page_tables
 from agrotools.report.text_tables import page_templates
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import rows_of
+from agrotools.runner.rescore import Rescored, rows_of
 from agrotools.runner.yardsticks import Yardsticks
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons
@@ -306,7 +307,10 @@ class Page:
         ``live``: addresses on a local server, and the present state of the runs, which may go on.
         """
         summaries = [run.summary for run in self._runs]
-        facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
+        facts: list[Data] = []
+        for run in self._runs:
+            of_run = run_facts(run.name, run.folder, run.manifest, run.summary)
+            facts.append({**of_run, "citation": _citation(run, yardsticks)})
         head = self._head(yardsticks, tallies, live)
 
         parts = {
@@ -378,6 +382,20 @@ class Page:
             "samples": [facts[1:] for facts in self._samples.values()],
             "records": self.rows,
         }
+
+
+def _citation(run: PageRun, yardsticks: Mapping[str, Summary]) -> str:
+    """Return the words to cite a run, with floor and ceiling if the yardsticks of the page are of as many samples."""
+    of_modes: dict[Mode, Yardsticks] = {}
+    for mode, part in run.summary.modes.items():
+        scored = {
+            name: Rescored(each)
+            for name, each in yardsticks.items()
+            if mode in each.modes and each.modes[mode].n_samples == part.n_samples
+        }
+        of_modes[mode] = Yardsticks(scored)
+    scores = mode_scores(Rescored(run.summary), of_modes)
+    return citation(run.folder, run.manifest, run.summary, scores)
 
 
 def _packed(content: bytes) -> str:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_agent_server, is_baseline
-from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
+from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, last_record_at, record_index
 from agrotools.runner.rescore import (
     Rescored,
     check_comparisons,
@@ -341,7 +340,7 @@ _COMPARED = {
 
 def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> dict[str, Any]:
     """Return facts about the run in ``folder`` for the page: model, outcome of each mode, and settings."""
-    finished = datetime.fromtimestamp((folder / RECORDS_FILE).stat().st_mtime, UTC)
+    finished = last_record_at(folder)
     settings = _settings_text(folder, manifest)
     return {
         "name": name,
