@@ -248,10 +248,9 @@ def test_the_checks_of_a_change_begin_with_the_commands_of_the_readme():
     ci = ROOT / ".ci" / "run"
     if not ci.is_file():
         pytest.skip("no .ci/run: this is not a checkout")
-    first_block = (
-        (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
-    )
-    commands = first_block.splitlines()
+    parts = (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")
+    use, test = (part.split("```")[0].splitlines() for part in parts[1:3])
+    commands = [*use, *test]
     lines = ci.read_text(encoding="utf-8").splitlines()
     start = lines.index(commands[0])
     assert lines[start : start + len(commands)] == commands
