@@ -2,9 +2,9 @@
 
     python training/add_to_field.py DATA WORK NAME...
 
-``DATA`` holds the prepared data sets (``prepare_field.py``), ``WORK`` takes the built questions and the run of the
-oracle. Raise ``VERSION`` in ``pack_field.py`` first. ``pack_field.py`` builds all data sets; this is for the case that
-one of them is not at hand, or that reviewed questions should not be drawn again.
+``DATA`` holds the prepared data sets (``prepare_field.py``), ``WORK`` takes the built questions. Raise ``VERSION`` in
+``pack_field.py`` first. ``pack_field.py`` builds all data sets; this is for the case that one of them is not at hand,
+or that reviewed questions should not be drawn again. The group of what tools reach is decided over all questions.
 """
 
 import argparse
@@ -24,14 +24,21 @@ from field_parts import (
 )
 from field_parts.converted import RECIPES
 from field_parts.rejected import without_rejected
-from pack_field import OUT, VERSION, oracle_scores, originals_of, quick_ids
+from pack_field import OUT, VERSION, originals_of, quick_ids
 from pydantic import JsonValue
+from revise_field import recorded_scores
 from split_field import with_reach
 
 from agrotools.calling import get_tool
 from agrotools.core import Sample
 from agrotools.core.progress import no_progress
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, content_hash_of, load_folder
+from agrotools.formats.benchmark import (
+    Benchmark,
+    BenchmarkHeader,
+    content_hash_of,
+    load_folder,
+    with_clusters,
+)
 from agrotools.loading.pack import write_pack
 from agrotools_benchmarks.field.load import with_equal_task_types
 from agrotools_benchmarks.field.pack import (
@@ -46,9 +53,9 @@ from agrotools_build.sources.part import listing_of
 
 
 def build(names: Sequence[str], data: Path, work: Path) -> Benchmark:
-    """Return the questions of these data sets, with the side of the split that they are on."""
+    """Return the questions of these data sets."""
     scratch, built = work / "converted", work / "built"
-    for folder in (scratch, built, work / "oracle"):
+    for folder in (scratch, built):
         shutil.rmtree(folder, ignore_errors=True)
     scratch.mkdir(parents=True)
     parts = [as_asked(PARTS[name](data / name, scratch)) for name in names]
@@ -63,9 +70,8 @@ def build(names: Sequence[str], data: Path, work: Path) -> Benchmark:
         people_decide=True,
         paired=twins_within_sources(parts),
     )
-    benchmark, scores = load_folder(built), oracle_scores(built, work / "oracle")
-    samples = with_reach(without_rejected(benchmark.samples), scores)
-    return replace(benchmark, samples=samples)
+    benchmark = load_folder(built)
+    return replace(benchmark, samples=without_rejected(benchmark.samples))
 
 
 def files_of(
@@ -106,7 +112,8 @@ def add(names: Sequence[str], data: Path, work: Path) -> None:
     parts = {listing.part for listing in listings.values()}
     samples = [*(each for each in read_samples() if part_of(each) not in parts), *built.samples]
     samples = [each.model_copy(update={"canary": head.header.canary}) for each in samples]
-    samples = with_equal_task_types(sorted(samples, key=lambda sample: sample.id))
+    samples = with_clusters(sorted(samples, key=lambda sample: sample.id))
+    samples = with_equal_task_types(with_reach(samples, recorded_scores(samples)))
     header = header_of(head, built, notes, samples, every_file)
     packed = PackHead(
         header=header,
