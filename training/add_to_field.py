@@ -4,7 +4,8 @@
 
 ``DATA`` holds the prepared data sets (``prepare_field.py``), ``WORK`` takes the built questions. Raise ``VERSION`` in
 ``pack_field.py`` first. ``pack_field.py`` builds all data sets; this is for the case that one of them is not at hand,
-or that reviewed questions should not be drawn again. The group of what tools reach is decided over all questions.
+or that reviewed questions should not be drawn again. What rests on all questions is set anew: weights, levels of
+difficulty, and the group of what tools reach.
 """
 
 import argparse
@@ -48,6 +49,7 @@ from agrotools_benchmarks.field.pack import (
     read_head,
     read_samples,
 )
+from agrotools_build.building import with_levels
 from agrotools_build.sources.assembling import assembled
 from agrotools_build.sources.part import listing_of
 
@@ -111,8 +113,10 @@ def add(names: Sequence[str], data: Path, work: Path) -> None:
     every_file += [file for some in files.values() for file in some]
     parts = {listing.part for listing in listings.values()}
     samples = [*(each for each in read_samples() if part_of(each) not in parts), *built.samples]
-    samples = [each.model_copy(update={"canary": head.header.canary}) for each in samples]
-    samples = with_clusters(sorted(samples, key=lambda sample: sample.id))
+    # The benchmark has unanswerable questions, so each of its questions says that a refusal is possible.
+    shared = {"canary": head.header.canary, "may_abstain": True}
+    samples = [each.model_copy(update=shared) for each in samples]
+    samples = with_levels(with_clusters(sorted(samples, key=lambda sample: sample.id)))
     samples = with_equal_task_types(with_reach(samples, recorded_scores(samples)))
     header = header_of(head, built, notes, samples, every_file)
     packed = PackHead(
