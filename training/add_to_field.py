@@ -28,6 +28,7 @@ from field_parts.rejected import without_rejected
 from pack_field import OUT, VERSION, originals_of, quick_ids
 from pydantic import JsonValue
 from revise_field import recorded_scores
+from revise_packs import carry_over
 from split_field import with_reach
 
 from agrotools.calling import get_tool
@@ -95,7 +96,7 @@ def part_of(sample: Sample) -> str:
 
 def add(names: Sequence[str], data: Path, work: Path) -> None:
     """Write the pack with the data sets ``names``, built from ``data``."""
-    head, built = read_head(), build(names, data, work)
+    head, before, built = read_head(), read_samples(), build(names, data, work)
     files = files_of(names, data, built.samples)
     listings = {name: listing_of(f"field.{name}") for name in names}
     counts = Counter(part_of(sample) for sample in built.samples)
@@ -112,7 +113,7 @@ def add(names: Sequence[str], data: Path, work: Path) -> None:
     every_file = [file for file in head.files if file.local.partition("/")[0] not in names]
     every_file += [file for some in files.values() for file in some]
     parts = {listing.part for listing in listings.values()}
-    samples = [*(each for each in read_samples() if part_of(each) not in parts), *built.samples]
+    samples = [*(each for each in before if part_of(each) not in parts), *built.samples]
     # The benchmark has unanswerable questions, so each of its questions says that a refusal is possible.
     shared = {"canary": head.header.canary, "may_abstain": True}
     samples = [each.model_copy(update=shared) for each in samples]
@@ -127,6 +128,7 @@ def add(names: Sequence[str], data: Path, work: Path) -> None:
         head_files=head.head_files,
     )
     write(packed, samples)
+    carry_over("field", before, samples, OUT.parent)
     print(f"{len(samples)} questions, {len(every_file)} files, {packed.content_hash}")
     for note in added:
         print(f"{note.folder}: {note.questions} questions, {note.photographs} files")
