@@ -11,7 +11,7 @@ difficulty, and the group of what tools reach.
 import argparse
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -148,10 +148,7 @@ def header_of(
     for key in ("shares", "left_out"):
         of_parts = cast("dict[str, JsonValue]", built.header.metadata.get(key) or {})
         metadata[key] = {**cast("dict[str, JsonValue]", metadata[key]), **of_parts}
-    steps = [step for each in samples if each.reference for step in each.reference.steps]
-    metadata["tools"] = {
-        name: get_tool(name).version for name in sorted({step.tool for step in steps})
-    }
+    metadata["tools"] = versions_of_tools(metadata, built.samples)
     stored = {file.path: built.root / file.path for file in files}
     known = {path: place.stat().st_size for path, place in stored.items() if place.is_file()}
     sizes = {file.path: file.size or known.get(file.path, _CONVERTED_BYTES) for file in files}
@@ -164,6 +161,21 @@ def header_of(
             "metadata": metadata,
         }
     )
+
+
+def versions_of_tools(
+    metadata: Mapping[str, JsonValue], built: Sequence[Sample]
+) -> dict[str, JsonValue]:
+    """Return the versions of the tools whose results are recorded: those that the pack names, and those of new calls.
+
+    SystemExit: a new call is of another version than the recorded ones of this tool.
+    """
+    known = cast("dict[str, JsonValue]", metadata["tools"])
+    called = {step.tool for each in built if each.reference for step in each.reference.steps}
+    new = {tool: get_tool(tool).version for tool in sorted(called)}
+    if other := [tool for tool, version in new.items() if known.get(tool, version) != version]:
+        raise SystemExit(f"run record_again.py first: {', '.join(other)} has another version now")
+    return {**known, **new}
 
 
 _CONVERTED_BYTES = 100_000
