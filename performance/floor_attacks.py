@@ -326,18 +326,12 @@ def size_of(sample: Sample) -> float:
 
 def score_of(sample: Sample, values: Values | None) -> float:
     """Return the score of an answer to an answerable sample; charts are those of the floor."""
-    of_guess = dict(
-        zip(
-            (slot.name for slot, _ in guess_points(sample).slots),
-            guess_points(sample).slots,
-            strict=True,
-        )
-    )
+    of_guess = guess_points(sample).points
     text = "unknown" if values is None else format_answer(sample.answer, values)
     total = 0.0
     for slot in filter(counts_in_guess, sample.answer):
         if slot.made_by_tools:
-            total += 0.0 if values is None else slot.weight * of_guess[slot.name][1]
+            total += 0.0 if values is None else slot.weight * of_guess[slot.name]
         else:
             total += slot.weight * score_slot(slot, sample.answer, text).value
     return total / sum(slot.weight for slot in sample.answer if counts_in_fas(slot))

@@ -2,15 +2,16 @@
 
     python training/add_to_field.py DATA WORK NAME...
 
-``DATA`` holds the prepared data sets (``prepare_field.py``), ``WORK`` takes the built questions and the run of the
-oracle. Raise ``VERSION`` in ``pack_field.py`` first. ``pack_field.py`` builds all data sets; this is for the case that
-one of them is not at hand, or that reviewed questions should not be drawn again.
+``DATA`` holds the prepared data sets (``prepare_field.py``), ``WORK`` takes the built questions. Raise ``VERSION`` in
+``pack_field.py`` first. ``pack_field.py`` builds all data sets; this is for the case that one of them is not at hand,
+or that reviewed questions should not be drawn again. What rests on all questions is set anew: weights, levels of
+difficulty, and the group of what tools reach.
 """
 
 import argparse
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -24,14 +25,22 @@ from field_parts import (
 )
 from field_parts.converted import RECIPES
 from field_parts.rejected import without_rejected
-from pack_field import OUT, VERSION, oracle_scores, originals_of, quick_ids
+from pack_field import OUT, VERSION, originals_of, quick_ids
 from pydantic import JsonValue
+from revise_field import recorded_scores
+from revise_packs import carry_over
 from split_field import with_reach
 
 from agrotools.calling import get_tool
 from agrotools.core import Sample
 from agrotools.core.progress import no_progress
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, content_hash_of, load_folder
+from agrotools.formats.benchmark import (
+    Benchmark,
+    BenchmarkHeader,
+    content_hash_of,
+    load_folder,
+    with_clusters,
+)
 from agrotools.loading.pack import write_pack
 from agrotools_benchmarks.field.load import with_equal_task_types
 from agrotools_benchmarks.field.pack import (
@@ -41,14 +50,15 @@ from agrotools_benchmarks.field.pack import (
     read_head,
     read_samples,
 )
+from agrotools_build.building import with_levels
 from agrotools_build.sources.assembling import assembled
 from agrotools_build.sources.part import listing_of
 
 
 def build(names: Sequence[str], data: Path, work: Path) -> Benchmark:
-    """Return the questions of these data sets, with the side of the split that they are on."""
+    """Return the questions of these data sets."""
     scratch, built = work / "converted", work / "built"
-    for folder in (scratch, built, work / "oracle"):
+    for folder in (scratch, built):
         shutil.rmtree(folder, ignore_errors=True)
     scratch.mkdir(parents=True)
     parts = [as_asked(PARTS[name](data / name, scratch)) for name in names]
@@ -63,9 +73,8 @@ def build(names: Sequence[str], data: Path, work: Path) -> Benchmark:
         people_decide=True,
         paired=twins_within_sources(parts),
     )
-    benchmark, scores = load_folder(built), oracle_scores(built, work / "oracle")
-    samples = with_reach(without_rejected(benchmark.samples), scores)
-    return replace(benchmark, samples=samples)
+    benchmark = load_folder(built)
+    return replace(benchmark, samples=without_rejected(benchmark.samples))
 
 
 def files_of(
@@ -87,7 +96,7 @@ def part_of(sample: Sample) -> str:
 
 def add(names: Sequence[str], data: Path, work: Path) -> None:
     """Write the pack with the data sets ``names``, built from ``data``."""
-    head, built = read_head(), build(names, data, work)
+    head, before, built = read_head(), read_samples(), build(names, data, work)
     files = files_of(names, data, built.samples)
     listings = {name: listing_of(f"field.{name}") for name in names}
     counts = Counter(part_of(sample) for sample in built.samples)
@@ -104,9 +113,12 @@ def add(names: Sequence[str], data: Path, work: Path) -> None:
     every_file = [file for file in head.files if file.local.partition("/")[0] not in names]
     every_file += [file for some in files.values() for file in some]
     parts = {listing.part for listing in listings.values()}
-    samples = [*(each for each in read_samples() if part_of(each) not in parts), *built.samples]
-    samples = [each.model_copy(update={"canary": head.header.canary}) for each in samples]
-    samples = with_equal_task_types(sorted(samples, key=lambda sample: sample.id))
+    samples = [*(each for each in before if part_of(each) not in parts), *built.samples]
+    # The benchmark has unanswerable questions, so each of its questions says that a refusal is possible.
+    shared = {"canary": head.header.canary, "may_abstain": True}
+    samples = [each.model_copy(update=shared) for each in samples]
+    samples = with_levels(with_clusters(sorted(samples, key=lambda sample: sample.id)))
+    samples = with_equal_task_types(with_reach(samples, recorded_scores(samples)))
     header = header_of(head, built, notes, samples, every_file)
     packed = PackHead(
         header=header,
@@ -116,6 +128,7 @@ def add(names: Sequence[str], data: Path, work: Path) -> None:
         head_files=head.head_files,
     )
     write(packed, samples)
+    carry_over("field", before, samples, OUT.parent)
     print(f"{len(samples)} questions, {len(every_file)} files, {packed.content_hash}")
     for note in added:
         print(f"{note.folder}: {note.questions} questions, {note.photographs} files")
@@ -135,10 +148,7 @@ def header_of(
     for key in ("shares", "left_out"):
         of_parts = cast("dict[str, JsonValue]", built.header.metadata.get(key) or {})
         metadata[key] = {**cast("dict[str, JsonValue]", metadata[key]), **of_parts}
-    steps = [step for each in samples if each.reference for step in each.reference.steps]
-    metadata["tools"] = {
-        name: get_tool(name).version for name in sorted({step.tool for step in steps})
-    }
+    metadata["tools"] = versions_of_tools(metadata, built.samples)
     stored = {file.path: built.root / file.path for file in files}
     known = {path: place.stat().st_size for path, place in stored.items() if place.is_file()}
     sizes = {file.path: file.size or known.get(file.path, _CONVERTED_BYTES) for file in files}
@@ -151,6 +161,21 @@ def header_of(
             "metadata": metadata,
         }
     )
+
+
+def versions_of_tools(
+    metadata: Mapping[str, JsonValue], built: Sequence[Sample]
+) -> dict[str, JsonValue]:
+    """Return the versions of the tools whose results are recorded: those that the pack names, and those of new calls.
+
+    SystemExit: a new call is of another version than the recorded ones of this tool.
+    """
+    known = cast("dict[str, JsonValue]", metadata["tools"])
+    called = {step.tool for each in built if each.reference for step in each.reference.steps}
+    new = {tool: get_tool(tool).version for tool in sorted(called)}
+    if other := [tool for tool, version in new.items() if known.get(tool, version) != version]:
+        raise SystemExit(f"run record_again.py first: {', '.join(other)} has another version now")
+    return {**known, **new}
 
 
 _CONVERTED_BYTES = 100_000

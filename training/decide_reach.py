@@ -15,7 +15,7 @@ from collections import defaultdict
 from importlib.resources import files
 from pathlib import Path
 
-from split_field import GROUP, REACHED_FROM
+from split_field import BEYOND, GROUP, REACHED_FROM
 
 import agrotools_build.sources
 from agrotools.loading.pack import read_pack
@@ -43,7 +43,7 @@ def decided(part: str) -> dict[str, list[str]]:
     sides: dict[str, list[bool]] = defaultdict(list)
     for sample in read_pack("field").samples:
         if sample.source == photographs and sample.answerable:
-            sides[str(sample.template)].append(sample.groups[GROUP] == "reached")
+            sides[str(sample.template)].append(sample.groups[GROUP] != BEYOND)
     for template, each in sides.items():
         found[template].append(2 * sum(each) >= len(each))
     rates: dict[str, list[tuple[int, float]]] = defaultdict(list)

@@ -161,7 +161,7 @@ async def reference_again(
     from agrotools.calling.workspace import Workspace
     from agrotools.core import ToolCall
     from agrotools.core.record import literal_value, update_literals
-    from agrotools_build.references import MISSING_BACKEND, _without_artifacts
+    from agrotools_build.references import MISSING_BACKEND, without_artifacts
 
     if sample.reference is None or changed.isdisjoint(sample.reference.tools):
         return sample.reference
@@ -199,7 +199,7 @@ async def reference_again(
             truth = step.truth
             if not sample.answerable:
                 result = observation.result
-                truth = None if result is None else _without_artifacts(result, observation)
+                truth = None if result is None else without_artifacts(result, observation)
             note_changes(f"{sample.id}, step {number}", step, observation, changes)
             update = {"arguments": arguments, "observation": observation, "truth": truth}
             steps.append(step.model_copy(update=update))

@@ -185,25 +185,32 @@ def print_changes(before: Sequence[Any], after: Sequence[Any]) -> None:
 
 
 def carry_over(name: str, before: Sequence[Any], after: Sequence[Any], out: Path) -> None:
-    """Write the decisions of reviews again: what they decide on, questions, files and answers, stayed."""
+    """Write the decisions of reviews again, of those questions whose words, files and answers stayed."""
     from agrotools.packages import packaged_file
-    from agrotools_build.review.material import facts_of_sample
+    from agrotools_build.review.versions import content_of
 
     reviews = packaged_file(f"{name}.review.jsonl")
     if reviews is None:
         return
     new = {sample.id: sample for sample in after}
-    renamed = {
-        facts_of_sample(old, ()).content: facts_of_sample(new[old.id], ()).content
+    held = {
+        content_of(old): content_of(new[old.id])
         for old in before
-        if old.id in new and new[old.id].query == old.query and new[old.id].answer == old.answer
+        if old.id in new and decided_on(old) == decided_on(new[old.id])
     }
     lines = [json.loads(line) for line in reviews.read_text("utf-8").splitlines()]
-    moved = [{**line, "content": renamed.get(line["content"], line["content"])} for line in lines]
+    kept = [{**line, "content": held[line["content"]]} for line in lines if line["content"] in held]
     text = "".join(
-        json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in moved
+        json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in kept
     )
     (out / reviews.name).write_text(text, "utf-8")
+    print(f"{name}: {len(kept)} of {len(lines)} decisions are on questions that stayed")
+
+
+def decided_on(sample: Any) -> tuple[Any, ...]:
+    """Return what a review decides on: the words, the files with their notes, and the answer."""
+    shown = tuple((file.name, file.sha256, file.note) for file in sample.files)
+    return sample.query, shown, sample.answer
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def test_two_images_are_too_few(tmp_path):
 def test_the_real_images_give_the_field_benchmark(tmp_path):
     part = PARTS["cwfid"](_DATA, tmp_path)
     chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert sum(item.subject.of == "framed_plant" for item in chosen) >= 3
+    assert any(item.subject.of == "framed_plant" for item in chosen)
     chosen = [item for item in chosen if item.subject.of == "field"]
     assert len(chosen) >= 80
     assert len({item.subject.name for item in chosen}) == 9  # one pair is left out

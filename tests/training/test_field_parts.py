@@ -22,7 +22,7 @@ _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "
 _FEWEST = {
     "multiband": 3,
     "tree_canopy": 10,
-    "bean_leaf_class": 13,
+    "bean_leaf_class": 12,
     "soybean_heights": 4,
     "forest_heights": 7,
     "stand_metrics": 5,
@@ -127,7 +127,8 @@ def test_real_data_gives_varied_questions(name, tmp_path):
     booleans = Counter(
         slot.value for item in chosen for slot in item.slots if slot.type == "boolean"
     )
-    assert sum(booleans.values()) < 4 or max(booleans.values()) <= 4 * min(
+    # Four equal answers come by chance once in eight.
+    assert sum(booleans.values()) <= 4 or max(booleans.values()) <= 4 * min(
         booleans[True], booleans[False]
     )
 

@@ -1,7 +1,18 @@
 """The questions of ``field`` are split by class, and no question decides its own side."""
 
 import pytest
-from split_field import FOLDS, GROUP, Question, folds_of, rate_of, with_reach
+from split_field import (
+    BEYOND,
+    FOLDS,
+    GROUP,
+    LEARNT_FROM,
+    REACHED_KNOWN,
+    REACHED_NEW,
+    Question,
+    folds_of,
+    rate_of,
+    with_reach,
+)
 
 from agrotools.core import AbstainSlot
 from support.made_runs import made_sample
@@ -32,8 +43,14 @@ def test_a_class_is_reached_if_the_tools_answer_it_elsewhere():
     scores = {sample.id: float(sample.template == "easy") for sample in samples}
     scores["easy-0"], scores["hard-0"] = 0.0, 1.0
     sides = _sides(samples, scores)
-    assert {sides[f"easy-{number}"] for number in range(40)} == {"reached"}
-    assert {sides[f"hard-{number}"] for number in range(40)} == {"beyond"}
+    assert {sides[f"easy-{number}"] for number in range(40)} == {REACHED_NEW}
+    assert {sides[f"hard-{number}"] for number in range(40)} == {BEYOND}
+
+
+def test_what_is_reached_in_a_collection_that_tools_learnt_from_is_told_apart():
+    samples = [_sample(LEARNT_FROM[0], number, "easy") for number in range(40)]
+    sides = _sides(samples, dict.fromkeys((sample.id for sample in samples), 1.0))
+    assert {*sides.values()} == {REACHED_KNOWN}
 
 
 def test_the_score_of_a_question_never_decides_its_own_side():
