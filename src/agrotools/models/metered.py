@@ -219,8 +219,8 @@ class MeteredModel(ModelWrapper):
     def _reserved(self, bound: Usage) -> float:
         """Return what is reserved for a request, in US dollars."""
         most = self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens)
-        seen = self.budget.ledger.largest_usd
-        return min(most, seen) if self._reserves_seen and seen else most
+        seen = self.budget.ledger.largest_usd if self._reserves_seen else 0.0
+        return min(most, seen) if seen else most
 
     def _pay(self, completion: Completion, bound: Usage) -> None:
         paid = charged(completion, bound)
