@@ -194,10 +194,22 @@ def test_a_sample_with_any_type_of_answer_is_shown(tmp_path: Path, kind: str):
     folder = review_benchmark(tmp_path, 1, rows_0001={"answer": [slot], "answer_type": "exact"})
     material = open_material(str(folder))
     shown = present(material, Pictures(material), material.sample("rows-0001"))  # pyright: ignore[reportArgumentType]
+    shown |= {"made": [], "corrects": False}
     page = render("sample.html.j2", shown=shown)
     assert "what &lt;i&gt;it&lt;/i&gt; is" in page
     assert ("Right answer" in page) == (kind in ("exact", "boolean", "tolerance"))
     assert ("Right answer, mm" in page) == (kind == "tolerance")
+
+
+def test_the_words_that_a_model_replaced_stand_beside_the_new_ones(tmp_path: Path):
+    replaced = {"original_question": "How much of <this> leaf is sick?"}
+    folder = review_benchmark(tmp_path, 1, rows_0001={"metadata": replaced})
+    material = open_material(str(folder))
+    sample = material.sample("rows-0001")
+    assert sample is not None
+    shown = present(material, Pictures(material), sample) | {"made": [], "corrects": False}
+    page = render("sample.html.j2", shown=shown)
+    assert "Before a model rephrased it: <q>How much of &lt;this&gt; leaf is sick?</q>" in page
 
 
 def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path):

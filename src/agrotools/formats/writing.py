@@ -20,7 +20,7 @@ from agrotools.formats.benchmark import (
 )
 
 _BUILT = {HEADER_FILE, SAMPLES_FILE, CARD_FILE, CROISSANT_FILE, QUALITY_FILE, FILES_FOLDER}
-_BUILT |= {"traces.jsonl", "artifacts"}
+_BUILT |= {"traces.jsonl", "artifacts", "labels.jsonl"}
 """Entries of a benchmark folder that every build writes anew."""
 
 _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")

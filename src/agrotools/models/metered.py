@@ -76,6 +76,7 @@ class SpendLedger(AbstractContextManager["SpendLedger"]):
     def __init__(self, path: Path) -> None:
         self._file = LineFile(path, PaidReply, _LEDGER_HINT)
         self.spend = reduce(Spend.plus, self._file.records, Spend())
+        self.largest_usd = max((reply.usd for reply in self._file.records), default=0.0)
 
     @property
     def total_usd(self) -> float:
@@ -86,6 +87,7 @@ class SpendLedger(AbstractContextManager["SpendLedger"]):
         """Write one paid reply; RunStoreError if it cannot be written, without a partial line in the file."""
         reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
         self.spend = self.spend.plus(reply)  # counted even if it cannot be written
+        self.largest_usd = max(self.largest_usd, usd)
         self._file.add(reply)
 
     def __exit__(self, *_: object) -> None:
@@ -104,15 +106,20 @@ _TEMPLATE_TOKENS = 64
 _TOOL_TEMPLATE_TOKENS = 1024
 
 
-BUDGET_HINT = "finished samples are kept; run the same command with a larger --budget to resume"
+_BUDGET_HINT = "finished {} are kept; run the same command with a larger --budget to resume"
+BUDGET_HINT = _BUDGET_HINT.format("samples")
 
 
 class Budget:
-    """Budget in USD (None for no limit), spent by one or several models; earlier spending in the ledger counts."""
+    """Budget in USD (None for no limit), spent by one or several models; earlier spending in the ledger counts.
 
-    def __init__(self, usd: float | None, ledger: SpendLedger) -> None:
+    ``kept``: what is kept once it is spent.
+    """
+
+    def __init__(self, usd: float | None, ledger: SpendLedger, *, kept: str = "samples") -> None:
         self.usd = usd
         self.ledger = ledger
+        self._hint = _BUDGET_HINT.format(kept)
         self._reserved_usd = 0.0
         self._in_flight = 0
         self._waiting: list[asyncio.Future[None]] = []
@@ -137,7 +144,7 @@ class Budget:
             if spent_usd + usd > self.usd:
                 raise BudgetReached(
                     f"{spent_usd:.4f} of {self.usd:g} USD are spent, and the next request might cost {usd:.4f} USD",
-                    hint=BUDGET_HINT,
+                    hint=self._hint,
                 )
             if spent_usd + self._reserved_usd + usd <= self.usd:
                 self._reserved_usd += usd
@@ -173,10 +180,17 @@ class Budget:
 
 
 class MeteredModel(ModelWrapper):
-    """A model whose replies are paid from a budget."""
+    """A model whose replies are paid from a budget.
 
-    def __init__(self, model: Model, price: Price, budget: Budget) -> None:
+    ``reserves_seen``: once a request was paid, the most that one has cost is reserved for the next, not the most that
+    it may cost: for requests that are alike. The budget may be exceeded by what requests differ.
+    """
+
+    def __init__(
+        self, model: Model, price: Price, budget: Budget, *, reserves_seen: bool = False
+    ) -> None:
         super().__init__(model)
+        self._reserves_seen = reserves_seen
         self.price = price
         self.budget = budget
         self._excess = 1.0
@@ -194,16 +208,19 @@ class MeteredModel(ModelWrapper):
             BudgetReached: it might cost more than is left, even if nothing else is in flight.
         """
         bound = bound_of(self.name, messages, tools, settings, self.price)
-        reserved_usd = await self.budget.reserve(
-            lambda: self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens),
-            self.stats,
-        )
+        reserved_usd = await self.budget.reserve(lambda: self._reserved(bound), self.stats)
         try:
             completion = await self.model.generate(messages, tools, settings)
             self._pay(completion, bound)
             return completion
         finally:
             self.budget.release(reserved_usd)
+
+    def _reserved(self, bound: Usage) -> float:
+        """Return what is reserved for a request, in US dollars."""
+        most = self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens)
+        seen = self.budget.ledger.largest_usd if self._reserves_seen else 0.0
+        return min(most, seen) if seen else most
 
     def _pay(self, completion: Completion, bound: Usage) -> None:
         paid = charged(completion, bound)

@@ -26,17 +26,25 @@ _SILENT_BEFORE_GIVING_UP = 3
 
 
 @contextmanager
-def open_models(helper: PricedModel, ledger: Path, cache: str) -> Generator[Callable[[int], Model]]:
+def open_models(
+    helper: PricedModel,
+    ledger: Path,
+    cache: str,
+    *,
+    reserves_seen: bool = False,
+    kept: str = "samples",
+) -> Generator[Callable[[int], Model]]:
     """Yield a function from a number, as of a vote, to the model of ``helper``, paid from its budget.
 
     Spending is written to ``ledger``, and replies are cached by number under the name ``cache``, so that an interrupted
-    command never pays twice.
+    command never pays twice. ``reserves_seen``: as in :class:`MeteredModel`. ``kept``: what a spent budget leaves.
     """
     with ExitStack() as stack:
         model = helper.model
         if helper.price is not None and not helper.price.is_free:
-            budget = Budget(helper.budget_usd, stack.enter_context(SpendLedger(ledger)))
-            model = MeteredModel(model, helper.price, budget)
+            spend = stack.enter_context(SpendLedger(ledger))
+            budget = Budget(helper.budget_usd, spend, kept=kept)
+            model = MeteredModel(model, helper.price, budget, reserves_seen=reserves_seen)
         # A script costs nothing, and its content may change under the same name, so it is not cached.
         if helper.base_url:
             replies = stack.enter_context(ResponseCache(response_cache_path(cache)))

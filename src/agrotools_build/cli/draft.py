@@ -69,7 +69,13 @@ def draft(
     from agrotools.core import UsageError
     from agrotools.formats.benchmark import HEADER_FILE
     from agrotools.runner.asking import AT_ONCE
-    from agrotools_build.drafting.working import Drafting, DraftOptions, draft
+    from agrotools_build.drafting.working import (
+        Drafting,
+        DraftOptions,
+        check_folder_of,
+        claim_folder,
+        draft,
+    )
 
     target = (out or Path(f"{folder.expanduser().resolve().name}-drafts")).expanduser()
     if only is not None and from_ is not None:
@@ -79,12 +85,16 @@ def draft(
     endpoint = _endpoint(model, asked, server)
     with ExitStack() as stack:
         stack.enter_context(stop_message("drafts so far are kept", "to go on"))
+        _check_folder(folder.expanduser())
+        check_folder_of(target, folder.expanduser())
         built = target
         if dry_run:
             built = Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-")))
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
             is_built = not (folder.expanduser() / HEADER_FILE).is_file()
             benchmark = _benchmark(folder.expanduser(), built, settings or [], yes=yes)
+        if not dry_run:
+            claim_folder(target, folder.expanduser())
         options = DraftOptions(
             kind=only or "question",
             most=n,
@@ -134,6 +144,16 @@ def _seeds(file: Path) -> tuple[str, ...]:
     return questions
 
 
+def _check_folder(folder: Path) -> None:
+    from agrotools.core import UsageError
+
+    if not folder.is_dir():
+        raise UsageError(
+            f"there is no folder {folder}",
+            hint="give a folder of pictures with a table of labels, or a benchmark folder",
+        )
+
+
 def _benchmark(folder: Path, out: Path, settings: list[str], *, yes: bool) -> "Benchmark":
     """Return the benchmark to draft from: a folder that is one, or one built of the photographs and table in it."""
     from agrotools.core import UsageError
@@ -142,11 +162,6 @@ def _benchmark(folder: Path, out: Path, settings: list[str], *, yes: bool) -> "B
     from agrotools_build.cli.own_farm import build_from_table
     from agrotools_build.drafting.working import LABELLED_FOLDER
 
-    if not folder.is_dir():
-        raise UsageError(
-            f"there is no folder {folder}",
-            hint="give a folder of pictures with a table of labels, or a benchmark folder",
-        )
     if (folder / HEADER_FILE).is_file():
         if settings:
             raise UsageError(
@@ -164,7 +179,8 @@ def _benchmark(folder: Path, out: Path, settings: list[str], *, yes: bool) -> "B
         build = command_line("build", "--images", folder, "--answers", "TABLE", "--out", "mine")
         raise UsageError(
             f"{folder} holds {found if tables else 'no table of labels'}",
-            hint=f"build a benchmark first, and draft from it: {build}",
+            hint=f"put one table ({', '.join(_TABLES)}) into the folder; or build a benchmark first, and draft from "
+            f"it: {build}",
         )
     built = out / LABELLED_FOLDER
     build_from_table(
@@ -216,9 +232,14 @@ def _settings(asked: AskedModel) -> "ModelSettings":
 
 
 def _priced(endpoint: "Endpoint") -> "PricedModel":
+    """Return the model with its price, and say if its budget has no effect."""
     from agrotools.models import priced_model
 
-    return priced_model(endpoint)
+    helper = priced_model(endpoint)
+    if helper.budget_usd is not None and helper.price and helper.price.source == "local":
+        note = "no cost is known, and --budget has no effect without --price IN/OUT"
+        typer.echo(f"requests to {helper.base_url} are taken as free: {note}", err=True)
+    return helper
 
 
 def _print_plan(drafting: "Drafting", endpoint: "Endpoint", *, as_json: bool) -> None:
@@ -229,7 +250,16 @@ def _print_plan(drafting: "Drafting", endpoint: "Endpoint", *, as_json: bool) ->
     cost = expected_cost(drafting, pending, _priced(endpoint))
     if as_json:
         plan = {"drafts": len(pending), "known": len(records), "out": str(drafting.out)}
-        print_json(plan | {"cost": str(cost)})
+        low, high = cost.output_tokens
+        print_json(
+            plan
+            | {
+                "requests": cost.requests,
+                "input_tokens": cost.input_tokens,
+                "output_tokens": {"low": low, "high": high},
+                "usd": {"low": cost.usd_low, "high": cost.usd_high},
+            }
+        )
         return
     typer.echo(f"{count_text(len(pending), 'draft')} to ask for, {len(records)} known: {cost}")
 
@@ -244,7 +274,9 @@ def _as_data(done: "Drafted") -> dict[str, object]:
         "missing": done.missing,
         "funnel": done.funnel.model_dump(mode="json") if done.funnel else None,
         "examples": dict(done.examples),
-        "tokens": done.tokens,
+        "input_tokens": done.input_tokens,
+        "output_tokens": done.output_tokens,
+        "usd": done.usd,
         "error": done.error.message if done.error else None,
     }
 

@@ -2,12 +2,14 @@
 
 The error of a measured value is, in this order: half of the interval that the result states beside it
 (``severity_interval_pct`` of ``severity_pct``), the tolerance of the quantity (``measures.toml`` and
-``stated_errors.toml``). Errors of several values that a number is calculated from are taken as independent.
+``stated_errors.toml``). Errors of several values that a number is calculated from are taken as independent, but those
+of one tool on the same files add up: whatever misleads it once misleads it again.
 """
 
 import math
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
@@ -16,8 +18,16 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.core import ReferenceStep, ToolError, UnresolvedRef
-from agrotools.core.record import REF_PATTERN, Results, iter_refs, resolve_ref, resolved_value
+from agrotools.calling import get_tool
+from agrotools.core import Arguments, ReferenceStep, ToolError, UnresolvedRef, UsageError
+from agrotools.core.record import (
+    REF_PATTERN,
+    Results,
+    iter_refs,
+    literal_value,
+    resolve_ref,
+    resolved_value,
+)
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
 from agrotools_build.composing.reasons import CannotCompose
@@ -32,6 +42,8 @@ _ROUNDING = 0.01
 _LEAST_SHARE = 0.001
 """Share of a calculated number that the errors of its measured values must reach: no tool measures so exactly, so that
 less means a number that hardly rests on them, as ``100 + 0.0001 * a``."""
+_PARTS = 10
+"""Values to each side of a measured one, within its error, of which an expression is calculated."""
 _INTERVAL = "interval"
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -72,20 +84,40 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
     if named and steps[int(named["step"])].tool not in EXACT_TOOLS:
         return stated_error(steps[only.step].tool, only.path, results[only.step])
     value = _number(evaluate_from(expression, results))
-    squares = 0.0
+    errors: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for root in roots:
         changes = [
             abs(_number(changed) - value)
             for changed in values_within_error(expression, steps, root)
         ]
-        squares += max(changes, default=0.0) ** 2
-    if math.sqrt(squares) <= _LEAST_SHARE * abs(value):
+        errors[_looks_at(steps[root.step])] += max(changes, default=0.0)
+    error = math.hypot(*errors.values())
+    if error <= _LEAST_SHARE * abs(value):
         raise CannotCompose(
             "not_measured",
             f"{expression} is (nearly) the same whatever the tools measure",
             hint="calculate with the measured value",
         )
-    return StatedTolerance(_rounded(math.sqrt(squares)), 0.0, "calculated")
+    return StatedTolerance(_rounded(error), 0.0, "calculated")
+
+
+def _looks_at(step: ReferenceStep) -> tuple[str, ...]:
+    """Return the tool of a call and the files that it is given; of a tool that is not installed, all its texts."""
+    kinds = agreement_of(step.tool)
+    texts = {
+        value
+        for name, value in cast(Arguments, literal_value(dict(step.arguments))).items()
+        if isinstance(value, str) and kinds.get(name, "file") == "file"
+    }
+    return step.tool, *sorted(texts)
+
+
+def agreement_of(tool: str) -> Mapping[str, Any]:
+    """Return what each argument of a tool is: a file, a box, a choice; empty if the tool is not installed."""
+    try:
+        return get_tool(tool).spec.agreement
+    except UsageError:
+        return {}
 
 
 def roots_of(expression: str, steps: Sequence[ReferenceStep]) -> list[Root]:
@@ -114,7 +146,9 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
     value = value_at(path, result)
     if interval is not None and is_number(value):
         low, high = interval
-        half = max(high - _number(value), _number(value) - low)
+        number = _number(value)
+        # What a label says may lie outside: its distance to the interval is no error of the tool.
+        half = max(high - number, number - low) if low <= number <= high else (high - low) / 2
         if half > 0:
             return StatedTolerance(_rounded(half), 0.0, "interval")
     known = _tolerances().get((tool, _INDEX.sub("", path)))
@@ -130,7 +164,7 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
 def values_within_error(
     expression: str, steps: Sequence[ReferenceStep], root: Root
 ) -> list[JsonValue]:
-    """Return what an expression gives if one measured value is larger, and smaller, by its error.
+    """Return what an expression gives if one measured value lies elsewhere within its error.
 
     Raises:
         CannotCompose: the error of the value is not known.
@@ -139,16 +173,27 @@ def values_within_error(
     value = value_at(root.path, results[root.step])
     if not is_number(value):
         return []
-    margin = stated_error(steps[root.step].tool, root.path, results[root.step]).margin_of(
-        _number(value)
-    )
+    number = _number(value)
+    error = stated_error(steps[root.step].tool, root.path, results[root.step])
     changed: list[JsonValue] = []
-    for other in (_number(value) - margin, _number(value) + margin):
+    for other in _values_around(number, error.margin_of(number)):
         try:
             changed.append(evaluate_from(expression, recalculated(steps, {root: other})))
         except (ValueError, ExpressionError):
             continue
     return changed
+
+
+def _values_around(value: float, margin: float) -> list[float]:
+    """Return values within an error of one: evenly spread, and the nearest whole numbers to either side.
+
+    The ends alone hide what an expression makes of those between, as the remainder of a count by 2.
+    """
+    spread = [value + margin * part / _PARTS for part in range(-_PARTS, _PARTS + 1)]
+    near = range(
+        max(math.ceil(value - margin), math.floor(value) - _PARTS), math.floor(value) + _PARTS + 1
+    )
+    return [*spread, *(float(whole) for whole in near if whole <= value + margin)]
 
 
 def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValue]) -> Results:

@@ -1,10 +1,11 @@
 """Checks of a drafted question after its calls ran: a sample, or the reason why it is dropped."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from agrotools.calling import get_tool
 from agrotools.core import (
@@ -18,7 +19,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.record import literal_value
+from agrotools.core.record import REF_PATTERN, literal_value
 from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import guess_points
 from agrotools.text.expressions import ExpressionError, evaluate_from
@@ -32,8 +33,18 @@ from agrotools_build.composing import (
     bound_slot,
     compose_sample,
 )
-from agrotools_build.composing.tolerance import EXACT_TOOLS, Root, recalculated, roots_of, value_at
-from agrotools_build.drafting.constants import check_constants
+from agrotools_build.composing.binding import means
+from agrotools_build.composing.running import results_of
+from agrotools_build.composing.tolerance import (
+    EXACT_TOOLS,
+    Root,
+    recalculated,
+    roots_of,
+    stated_error,
+    value_at,
+)
+from agrotools_build.drafting.constants import check_constants, defaults_of
+from agrotools_build.drafting.known_names import check_answer_unsaid
 from agrotools_build.drafting.material import Labels, Noted, Pictures
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, trace_of
@@ -132,10 +143,12 @@ async def checked(
             runner.root,
         )
         _check_labels(sample, parts, steps, pictures.files)
+        _check_inputs(sample, steps, labels)
     except CannotCompose as error:
         raise dropped(error) from error
     except ValidationError as error:
         raise Dropped("not_valid", first_error(error)) from error
+    check_answer_unsaid(sample)
     _check_steps(sample)
     _check_words(sample)
     await _check_other_tools(sample, runner)
@@ -166,6 +179,38 @@ def _check_labels(
             raise Dropped("contradicts_label", why)
 
 
+def _check_inputs(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> None:
+    """Raise Dropped if a label contradicts a value that the answer is calculated from, whatever the answer is.
+
+    A remainder or a comparison may be right by chance.
+    """
+    for slot in sample.answer:
+        from_ = slot.from_ or ""
+        named = REF_PATTERN.fullmatch(from_)
+        if named and steps[int(named["step"])].tool not in EXACT_TOOLS:
+            continue  # The answer is the value itself, which has been compared.
+        roots = roots_of(from_, steps)
+        for root in roots:
+            step = steps[root.step]
+            known = value_at(root.path, labels.truth_of(step, sample.files))
+            seen = value_at(root.path, step.observation.result if step.observation else None)
+            if known is not None and not _agree(known, seen, step, root):
+                why = f"{root.path} of step {root.step} ({step.tool}) is {known} by the labels, and {seen} by the tool"
+                raise Dropped("contradicts_label", why)
+
+
+def _agree(known: JsonValue, seen: JsonValue, step: ReferenceStep, root: Root) -> bool:
+    """Return True if a tool gave what a label says: a number within its error, or a name of the same thing."""
+    if is_number(known) and is_number(seen):
+        label = float(str(known))
+        result = step.observation.result if step.observation else None
+        error = stated_error(step.tool, root.path, result)
+        return abs(float(str(seen)) - label) <= error.margin_of(label)
+    if isinstance(known, str) and isinstance(seen, str):
+        return means(known, seen)
+    return known == seen
+
+
 def _task_type(
     parts: Sequence[AnswerPart], steps: Sequence[ReferenceStep], pictures: Pictures
 ) -> str:
@@ -193,6 +238,7 @@ def _check_steps(sample: Sample) -> None:
     steps = sample.reference.steps
     for index in idle_steps(sample):
         raise Dropped("idle_step", f"nothing uses the result of step {index} ({steps[index].tool})")
+    _check_repeats(steps)
     found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
     roots = list(dict.fromkeys(found))
     if not roots:
@@ -201,12 +247,51 @@ def _check_steps(sample: Sample) -> None:
         if not _decides(root, sample):
             tool = steps[root.step].tool
             raise Dropped("idle_step", f"the answer is the same whatever {root.path} of {tool} is")
+    _check_calculations(steps)
     # Steps without data between them may swap: only a shorter sequence is another way.
     n_units = len(units_of(sample.reference))
     others = {names for names in sequences_that_answer(sample) if len(names) < n_units}
     if others:
         shortest = min(others, key=lambda names: (len(names), names))
         raise Dropped("other_way", f"{' -> '.join(shortest) or 'no call'} gives the answer, too")
+
+
+def _check_repeats(steps: Sequence[ReferenceStep]) -> None:
+    """Raise Dropped if a call is made twice: the second one measures nothing new."""
+    made: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        given = {**defaults_of(step.tool), **cast(Arguments, literal_value(dict(step.arguments)))}
+        call = repr((step.tool, sorted((name, repr(value)) for name, value in given.items())))
+        if call in made:
+            why = f"step {number} ({step.tool}) is the same call as step {made[call]}"
+            raise Dropped("idle_step", why)
+        made[call] = number
+
+
+def _check_calculations(steps: Sequence[ReferenceStep]) -> None:
+    """Raise Dropped if a calculation gives what was measured, whatever that is: ``s * 1``."""
+    for number, step in enumerate(steps):
+        value = f"steps[{number}].observation.value"
+        for root in roots_of(value, steps) if step.tool == "calculate" else ():
+            if _gives(value, root, steps):
+                why = f"step {number} (calculate) gives {root.path} of step {root.step} unchanged"
+                raise Dropped("idle_step", why)
+
+
+def _gives(expression: str, root: Root, steps: Sequence[ReferenceStep]) -> bool:
+    """Return True if an expression has the value that was measured, also if that were another one."""
+    measured = value_at(root.path, results_of(steps)[root.step])
+    if not is_number(measured):
+        return False
+    for factor in (1.0, *_CHANGES):
+        changed = float(str(measured)) * factor
+        try:
+            value = evaluate_from(expression, recalculated(steps, {root: changed}))
+        except (ValueError, ExpressionError, CannotCompose):
+            return False
+        if not is_number(value) or not math.isclose(float(str(value)), changed, rel_tol=1e-9):
+            return False
+    return True
 
 
 def _decides(root: Root, sample: Sample) -> bool:

@@ -37,7 +37,7 @@ def check_constants(
     factors = {*_POWERS, *(float(n) for n in range(1, max(len(files), len(steps)) + 1))}
     names = {file.name for file in files}
     for step in steps:
-        defaults = _defaults(step.tool)
+        defaults = defaults_of(step.tool)
         for name, value in step.arguments.items():
             if value == defaults.get(name, object()):
                 continue
@@ -60,7 +60,8 @@ def _stated(question: str) -> Iterator[float]:
                 continue
 
 
-def _defaults(tool: str) -> dict[str, JsonValue]:
+def defaults_of(tool: str) -> dict[str, JsonValue]:
+    """Return the defaults of the arguments of a tool; empty if it is not installed."""
     try:
         return get_tool(tool).spec.defaults
     except UsageError:

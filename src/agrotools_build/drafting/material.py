@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from hashlib import sha256
 from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agrotools.calling import get_tool
 from agrotools.core import (
     Arguments,
     ExactSlot,
@@ -16,10 +16,10 @@ from agrotools.core import (
     Sample,
     SampleFile,
     Slot,
-    UsageError,
 )
 from agrotools.core.record import REF_PATTERN, literal_value
-from agrotools_build.composing.tolerance import EXACT_TOOLS
+from agrotools_build.composing.tolerance import EXACT_TOOLS, agreement_of
+from agrotools_build.labels import NotedLabel
 
 _NOT_ASKED = ("open_text", "plot", "abstain")
 """Slots that no draft asks for: a model cannot write key facts, and a chart has no label."""
@@ -141,30 +141,48 @@ def _files_of(step: ReferenceStep, files: Sequence[SampleFile]) -> list[SampleFi
 
 
 class Labels:
-    """True results of calls, as the samples of a folder have them, by tool and files."""
+    """True results of calls, as the samples of a folder and the labels beside them have them, by tool and files."""
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
+    def __init__(self, samples: Iterable[Sample], noted: Iterable[NotedLabel] = ()) -> None:
         self._known: defaultdict[tuple[str, tuple[tuple[str, str], ...]], list[_Known]]
         self._known = defaultdict(list)
         for sample in samples:
+            digests = _digests(sample.files)
             for step in sample.reference.steps if sample.reference else ():
                 if step.truth is None or step.tool in EXACT_TOOLS or not sample.answerable:
                     continue
-                place, others = _placed(step, sample.files)
+                place, others = _placed(step.tool, step.arguments, digests)
                 self._known[step.tool, place].append(_Known(others, step.truth))
+        for label in noted:
+            place, others = _placed(label.tool, label.arguments, label.files)
+            self._known[label.tool, place].append(_Known(others, label.truth))
 
     def truth_of(
         self, step: ReferenceStep, files: Sequence[SampleFile]
     ) -> dict[str, JsonValue] | None:
         """Return what people noted of the thing that a step measures; None if nobody did.
 
-        Other arguments that both calls give must be equal: the target of a count, the crop of a leaf.
+        Other arguments that both calls give must be equal: the target of a count, the crop of a leaf. Two columns may
+        have noted two values of one result; of one value, the first counts.
         """
-        place, others = _placed(step, files)
-        for known in self._known.get((step.tool, place), ()):
-            if all(known.others.get(name, value) == value for name, value in others.items()):
-                return dict(known.truth)
-        return None
+        place, others = _placed(step.tool, step.arguments, _digests(files))
+        found: list[JsonValue] = [
+            dict(known.truth)
+            for known in self._known.get((step.tool, place), ())
+            if all(known.others.get(name, value) == value for name, value in others.items())
+        ]
+        return cast("dict[str, JsonValue]", reduce(_joined, found)) if found else None
+
+
+def _joined(first: JsonValue, second: JsonValue) -> JsonValue:
+    """Return a result with what another one has beside it; of values at one place, the first stays."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        both = {key: _joined(first[key], second[key]) for key in first.keys() & second.keys()}
+        return {**second, **first, **both}
+    if isinstance(first, list) and isinstance(second, list):
+        both = [_joined(one, other) for one, other in zip(first, second, strict=False)]
+        return [*both, *first[len(both) :], *second[len(both) :]]
+    return first
 
 
 @dataclass(frozen=True)
@@ -173,15 +191,18 @@ class _Known:
     truth: Mapping[str, JsonValue]
 
 
+def _digests(files: Iterable[SampleFile]) -> dict[str, str]:
+    return {file.name: str(file.sha256) for file in files}
+
+
 def _placed(
-    step: ReferenceStep, files: Sequence[SampleFile]
+    tool: str, arguments: Mapping[str, Any], digests: Mapping[str, str]
 ) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:
     """Return what a call looks at (files by their hash, and boxes), and its other arguments as text."""
-    digests = {file.name: str(file.sha256) for file in files}
     place: dict[str, str] = {}
     others: dict[str, str] = {}
-    kinds = _agreement(step.tool)
-    for name, value in cast(Arguments, literal_value(dict(step.arguments))).items():
+    kinds = agreement_of(tool)
+    for name, value in cast(Arguments, literal_value(dict(arguments))).items():
         if value is None:
             continue
         text = str(value).casefold()
@@ -192,10 +213,3 @@ def _placed(
         elif kinds.get(name) in ("choice", "text"):
             others[name] = text
     return tuple(sorted(place.items())), others
-
-
-def _agreement(tool: str) -> Mapping[str, Any]:
-    try:
-        return get_tool(tool).spec.agreement
-    except UsageError:
-        return {}

@@ -10,6 +10,7 @@ from agrotools.knowledge.kb_names import healthy_crop, shipped_names
 from agrotools.models import Message
 from agrotools.text.labels import label_key
 from agrotools_build.drafting.checking import Checked
+from agrotools_build.drafting.known_names import says_a_choice
 from agrotools_build.drafting.prompting import as_data, prompt
 from agrotools_build.drafting.reasons import Dropped
 from agrotools_build.drafting.replies import DraftedOptions, check_plain, read_reply
@@ -41,6 +42,7 @@ class OptionDrafts:
                 family=sample.family,
                 messages=partial(self._messages, sample),
                 check=partial(self._check, sample),
+                refused=_refused(sample),
             )
             for number, sample in enumerate(asked[:most], start=1)
         ]
@@ -104,6 +106,14 @@ def why_not_wrong(option: str, right: Sequence[str]) -> str:
             return f"is {name}"
     is_known = bool(entries) or healthy_crop(option) is not None
     return "" if is_known else "the knowledge base does not have it"
+
+
+def _refused(sample: Sample) -> Dropped | None:
+    """Return why a question gets no other options: its words name those that it has."""
+    slot = _named(sample)
+    if slot is None or not says_a_choice(sample, slot):
+        return None
+    return Dropped("options_in_question", "the question or its answer form names a choice")
 
 
 def _named(sample: Sample) -> ExactSlot | None:

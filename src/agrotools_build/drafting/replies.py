@@ -14,7 +14,8 @@ from agrotools_build.drafting.reasons import Dropped
 
 MOST_STEPS, MOST_PARTS = 8, 4
 """Most steps and parts of an answer: the questions of builds have at most 12 and 3."""
-_LONGEST_REPLY = 40_000
+LONGEST_REPLY = 40_000
+"""Characters of a reply that are read and stored: several times what a draft needs."""
 _PLAIN = StringConstraints(strip_whitespace=True, min_length=2, max_length=600)
 _NO_WORDS = re.compile(r"[<>{}`\\|]|://|www\.|@\d")
 """Signs of markup, addresses and references, with which no person asks."""
@@ -71,13 +72,15 @@ def read_reply(text: str, kind: type[Drafted]) -> Drafted:
         Dropped: there is none.
     """
     why = "there is no JSON object"
-    for found in _objects(text[:_LONGEST_REPLY]):
+    for found in _objects(text[:LONGEST_REPLY]):
         known = {name: found[name] for name in found if name in _keys(kind)}
         try:
             # Strict fields: a number where a text is asked for is no text.
             return kind.model_validate(known)
         except ValidationError as error:
             why = first_error(error)
+    if len(text) > LONGEST_REPLY:
+        why = f"it is too long: of {len(text):,} characters, the first {LONGEST_REPLY:,} are read"
     raise Dropped("not_read", why)
 
 

@@ -8,6 +8,7 @@ from agrotools.core import Sample
 from agrotools.models import Message
 from agrotools_build.drafting.checking import Checked
 from agrotools_build.drafting.near_copies import Questions
+from agrotools_build.drafting.reasons import Dropped
 
 Kind = Literal["question", "wording", "distractors"]
 """Kinds of drafts: questions with calls, questions in other words, wrong options."""
@@ -25,7 +26,8 @@ class Progressed:
 class DraftRequest:
     """A draft to ask for: its number from 1, what it is about, and how its reply is checked.
 
-    ``check`` returns the sample, or raises :class:`~agrotools_build.drafting.reasons.Dropped`.
+    ``check`` returns the sample, or raises :class:`~agrotools_build.drafting.reasons.Dropped`. ``refused``: why no
+    model is asked at all.
     """
 
     number: int
@@ -34,6 +36,7 @@ class DraftRequest:
     family: str
     messages: Callable[[], list[Message]]
     check: Callable[[str, Progressed], Awaitable[Checked]]
+    refused: Dropped | None = None
 
 
 @dataclass

@@ -8,12 +8,16 @@ from pathlib import Path
 
 from agrotools.core import ChoiceSetSlot, ExactSlot, Sample
 from agrotools.formats.benchmark import Benchmark
+from agrotools.knowledge.kb_names import shipped_names
+from agrotools.knowledge.words import has_cjk
 from agrotools.loading.leaks import has_word
 from agrotools.loading.validate import check_samples
 from agrotools.models import Message
-from agrotools.text.units import unit_at
+from agrotools.text.normalise import WORD_END, WORD_START
+from agrotools.text.units import canonical_unit, compatible, unit_at
 from agrotools_build.composing import CannotCompose
 from agrotools_build.drafting.checking import Checked
+from agrotools_build.drafting.known_names import check_answer_unsaid, entries_said
 from agrotools_build.drafting.prompting import as_data, prompt
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedWording, check_plain, read_reply
@@ -23,6 +27,20 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\.[A-Za-z]{2,4}\b")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?!\w)|(?<=\w)\d+(?:[.,]\d+)*(?!\w)")
 _BEFORE_UNIT = re.compile(r"(?:\d|\bin)\s*(?=[^\s\d])", re.IGNORECASE)
 """Places where a unit may stand: behind a number, or behind ``in`` (in percent)."""
+
+_QUESTION_MARK = re.compile(r"[?？؟]+")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？؟]")
+_WORD = re.compile(r"(?<![\w'’])(?:[^\W\d_]+|[%‰])")
+_SHORTEST_WORD = 3
+"""Letters of a unit that counts wherever it stands: shorter ones are words, too, as ``in``."""
+_FEWEST_LISTED = 2
+"""Options that make a list."""
+ORIGINAL_KEY = "original_question"
+"""Key of the metadata of a wording with the question that it rephrases."""
+_DOUBT = (
+    "a model rephrased the question: does it ask for the same, in the same language? No code checks negations, what "
+    '"at most" and "above" mean, or options that the knowledge base does not have'
+)
 
 
 class WordingDrafts:
@@ -59,11 +77,13 @@ class WordingDrafts:
         check_plain(draft.question)
         progressed.ran = True
         check_kept(sample, draft.question)
-        made = sample.model_copy(update={"query": draft.question})
+        # The page of the review shows the words that were replaced.
+        metadata = {**sample.metadata, ORIGINAL_KEY: sample.query}
+        made = sample.model_copy(update={"query": draft.question, "metadata": metadata})
         check_sample(made, self._root)
         if self._earlier.questions.copy_of(made, words_alone=True):
             raise Dropped("near_copy", "nearly the same as an earlier wording")
-        return Checked(made, ("a model rephrased the question: does it ask for the same?",))
+        return Checked(made, (_DOUBT, *_doubts(sample.query, draft.question)))
 
 
 def check_kept(sample: Sample, wording: str) -> None:
@@ -73,7 +93,8 @@ def check_kept(sample: Sample, wording: str) -> None:
     for reason, of in (
         ("changed_files", _files),
         ("changed_numbers", _numbers),
-        ("changed_units", _units),
+        ("changed_units", partial(_units, asked=_asked_units(sample))),
+        ("changed_questions", _question_marks),
     ):
         before, now = of(sample.query), of(wording)
         if before != now:
@@ -82,6 +103,56 @@ def check_kept(sample: Sample, wording: str) -> None:
     for option in _options(sample):
         if has_word(sample.query, option) != has_word(wording, option):
             raise Dropped("changed_options", f"not in both: {option}")
+    _check_options_kept(sample, wording)
+
+
+def _check_options_kept(sample: Sample, wording: str) -> None:
+    """Raise Dropped if a list of options is written otherwise, or a thing of their kind is named anew."""
+    listed = _listed(sample)
+    if listed not in _plain(wording):
+        raise Dropped("changed_options", f"the options are not written as {listed!r}")
+    known = [entry for option in _options(sample) for entry in shipped_names().all_of_name(option)]
+    kinds = {entry.kind for entry in known}
+    before = {entry.id for entries in entries_said(sample.query) for entry in entries}
+    for entries in entries_said(wording):
+        new = [entry for entry in entries if entry.kind in kinds]
+        if new and not before & {entry.id for entry in entries}:
+            raise Dropped("changed_options", f"the question does not name {new[0].names.en}")
+
+
+def _listed(sample: Sample) -> str:
+    """Return the words of a question from the first of its options to the last; empty if it does not list them."""
+    text = _plain(sample.query)
+    patterns = (rf"{WORD_START}{re.escape(_plain(each))}{WORD_END}" for each in _options(sample))
+    # The last place of each: a question may name one of them before it lists them.
+    found = [matches[-1] for each in patterns if (matches := [*re.finditer(each, text)])]
+    if len(found) < _FEWEST_LISTED:
+        return ""
+    return text[min(match.start() for match in found) : max(match.end() for match in found)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _question_marks(text: str) -> Counter[str]:
+    return Counter("?" for _ in _QUESTION_MARK.finditer(text))
+
+
+def _doubts(question: str, wording: str) -> list[str]:
+    """Return what is doubtful about a wording beside that of all."""
+    doubts: list[str] = []
+    before, now = (len(_SENTENCE_END.findall(text)) for text in (question, wording))
+    if now > before:
+        doubts.append(f"{now} sentences in place of {before}: is something else asked for, too?")
+    if has_cjk(question) != has_cjk(wording):
+        doubts.append("the wording is in another script: is it in another language?")
+    return doubts
+
+
+def _asked_units(sample: Sample) -> tuple[str, ...]:
+    units = (canonical_unit(getattr(slot, "unit", None)) for slot in sample.answer)
+    return tuple(unit for unit in units if unit is not None)
 
 
 def _files(text: str) -> Counter[str]:
@@ -92,14 +163,22 @@ def _numbers(text: str) -> Counter[str]:
     return Counter(_NUMBER.findall(_FILE.sub(" ", text)))
 
 
-def _units(text: str) -> Counter[str]:
-    """Return the units behind numbers and behind "in", each by its name; a unit may be written in several ways."""
+def _units(text: str, asked: Sequence[str] = ()) -> Counter[str]:
+    """Return the units behind numbers and behind "in", each as it is written.
+
+    Of the units that are ``asked`` for, and others of their dimension, all count, wherever they stand.
+    """
     plain = _FILE.sub(" ", text)
     found: Counter[str] = Counter()
     for match in _BEFORE_UNIT.finditer(plain):
         unit = unit_at(plain, match.end())
         if unit is not None:
             found[plain[match.end() : unit[1]].casefold()] += 1
+    for word in _WORD.findall(plain.casefold()):
+        unit = canonical_unit(word)
+        is_long = len(word) >= _SHORTEST_WORD or not word.isalpha()
+        if unit in asked or (unit and is_long and any(compatible(unit, each) for each in asked)):
+            found[word] += 1
     return found
 
 
@@ -114,7 +193,8 @@ def _options(sample: Sample) -> list[str]:
 
 
 def check_sample(sample: Sample, root: Path) -> None:
-    """Raise Dropped if ``agrotools benchmarks check`` finds a fault in a sample."""
+    """Raise Dropped if ``agrotools benchmarks check`` finds a fault in a sample, or its question says the answer."""
+    check_answer_unsaid(sample)
     for fault in check_samples([sample], root):
         why = f"{fault.code}: {fault.message}"
         raise dropped(CannotCompose("faults", why, hint=fault.hint))

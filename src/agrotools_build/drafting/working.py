@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from pydantic import JsonValue
+from pydantic import JsonValue, field_serializer
 
 from agrotools.core import (
     AgrotoolsError,
@@ -24,12 +25,12 @@ from agrotools.core import (
     Usage,
     UsageError,
 )
-from agrotools.core.files import LineFile, read_lines
+from agrotools.core.files import LineFile, read_lines, read_text, write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader
 from agrotools.formats.funnel import Funnel, stored_funnel
-from agrotools.formats.writing import canary_of, replace_folder
-from agrotools.models import Model, ModelSettings, PricedModel
+from agrotools.formats.writing import canary_of, check_replaceable, replace_folder
+from agrotools.models import Completion, Model, ModelSettings, PricedModel
 from agrotools.models.local_server import LocalServer
 from agrotools.models.metered import KEPT, most_output_tokens
 from agrotools.runner.asking import AT_ONCE, ask_each, open_models
@@ -44,6 +45,7 @@ from agrotools_build.drafting.options import OptionDrafts
 from agrotools_build.drafting.prompting import prompt_hash
 from agrotools_build.drafting.questions import QuestionDrafts
 from agrotools_build.drafting.reasons import Dropped
+from agrotools_build.drafting.replies import LONGEST_REPLY
 from agrotools_build.drafting.request import DraftRequest, Earlier, Kind, Progressed
 from agrotools_build.drafting.wordings import WordingDrafts
 from agrotools_build.export.folder import copy_artifacts, copy_files, write_benchmark
@@ -51,6 +53,8 @@ from agrotools_build.own_photos.proposal import name_of_benchmark
 from agrotools_build.quality import Finding, write_findings
 
 LEDGER_FILE, SPEND_FILE, QUEUE_FOLDER = "drafts.jsonl", "spend.jsonl", "queue"
+SOURCE_FILE = "drafts_of.txt"
+"""File of a folder of drafts with the path of the folder that was drafted from."""
 LABELLED_FOLDER = "labelled"
 """Benchmark of the photographs and their table, which the drafts begin from."""
 DOUBT = "doubt"
@@ -88,6 +92,11 @@ class DraftRecord(FrozenModel):
     why: str = ""
     doubts: tuple[str, ...] = ()
     sample: Sample | None = None
+
+    @field_serializer("sample", when_used="json")
+    def _as_in_folders(self, sample: Sample | None) -> dict[str, Any] | None:
+        """Return the sample as in the samples of a folder, where the place of an answer is ``from``."""
+        return sample and sample.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -129,6 +138,10 @@ class Drafted:
     missing: int = 0
     error: AgrotoolsError | None = None
     tokens: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """US dollars spent by this command and earlier ones; None if no price is known."""
     examples: Mapping[str, str] = field(default_factory=dict[str, str])
     """A sentence on one draft of each reason."""
 
@@ -203,12 +216,47 @@ class Drafting:
     async def judge(self, request: DraftRequest, reply: str) -> tuple[Checked | Dropped, bool]:
         """Return what the checks make of a reply, and whether its calls ran."""
         progressed = Progressed()
+        if request.refused is not None:
+            return request.refused, False
         try:
             made = await request.check(reply, progressed)
         except Dropped as why:
             return why, progressed.ran
         self.earlier.add(made.sample)
         return made, True
+
+
+def check_folder_of(out: Path, source: Path) -> None:
+    """Refuse a folder of drafts that holds something else, or the drafts of another folder than ``source``.
+
+    A folder that was moved since is no other one.
+
+    Raises:
+        BenchmarkError: ``out`` holds something else.
+        UsageError: it holds the drafts of another folder.
+    """
+    check_replaceable(out, SOURCE_FILE, "a folder of drafts")
+    mark = out / SOURCE_FILE
+    if not mark.is_file():
+        return
+    named = Path(read_text(mark).strip())
+    if named.is_dir() and not named.samefile(source):
+        raise UsageError(f"the drafts in {out} are of {named}", hint="give another --out")
+
+
+def claim_folder(out: Path, source: Path) -> None:
+    """Write into the folder of drafts which folder they are of.
+
+    Raises:
+        RunStoreError: it cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / SOURCE_FILE, f"{source.resolve()}\n".encode())
+    except OSError as error:
+        raise RunStoreError(
+            f"cannot work in {out}: {error.strerror or error}", hint="choose another --out"
+        ) from error
 
 
 def draft(
@@ -281,18 +329,15 @@ async def _ask(
     judging = asyncio.Lock()
     options = drafting.options
     with (
-        open_models(helper, drafting.out / SPEND_FILE, _CACHE) as model_of,
+        open_models(
+            helper, drafting.out / SPEND_FILE, _CACHE, reserves_seen=True, kept="drafts"
+        ) as model_of,
         interrupts(stopping.set),
     ):
         async with drafting.runner:
 
             async def one(request: DraftRequest) -> None:
-                model: Model = model_of(request.number)
-                completion = await model.generate(request.messages(), (), options.settings)
-                if completion.finish_reason not in KEPT:
-                    # It may come from a server that is started otherwise, so the draft stays open.
-                    why = completion.detail or f"the model ended with {completion.finish_reason}"
-                    raise InfrastructureError(why, hint="a larger context (-c) may hold the prompt")
+                completion = await _completion(request, model_of, options.settings)
                 reply = completion.text
                 # One at a time: a draft must not copy one that is checked meanwhile.
                 async with judging:
@@ -306,7 +351,7 @@ async def _ask(
                     date=datetime.now(UTC).date().isoformat(),
                     subject=request.subject,
                     family=request.family,
-                    reply=reply,
+                    reply=reply[:LONGEST_REPLY],
                     finish_reason=completion.finish_reason,
                     usage=completion.usage,
                     seconds=completion.seconds,
@@ -324,9 +369,30 @@ async def _ask(
                 )
             finally:
                 await helper.model.close()
-    done.tokens = helper.model.stats.tokens_text if done.asked else ""
+    stats = helper.model.stats
+    done.tokens = stats.tokens_text if done.asked else ""
+    done.input_tokens, done.output_tokens = stats.input_tokens, stats.output_tokens
+    done.usd = stats.spent_usd
     if stopping.is_set():
         raise KeyboardInterrupt
+
+
+async def _completion(
+    request: DraftRequest, model_of: Callable[[int], Model], settings: ModelSettings
+) -> Completion:
+    """Return the reply to a request; an empty one to a request that is refused before any model is asked.
+
+    Raises:
+        InfrastructureError: the model gave no reply.
+    """
+    if request.refused is not None:
+        return Completion(text="", finish_reason="stop")
+    completion = await model_of(request.number).generate(request.messages(), (), settings)
+    if completion.finish_reason not in KEPT:
+        # It may come from a server that is started otherwise, so the draft stays open.
+        why = completion.detail or f"the model ended with {completion.finish_reason}"
+        raise InfrastructureError(why, hint="a larger context (-c) may hold the prompt")
+    return completion
 
 
 def _outcome_fields(outcome: Checked | Dropped, record: DraftRecord) -> dict[str, object]:
@@ -404,6 +470,7 @@ def expected_cost(
 ) -> CostEstimate:
     """Return what the requests may cost: low with replies of typical length, high with all at their token limit."""
     settings, price = drafting.options.settings, helper.price
+    pending = [request for request in pending if request.refused is None]
     sizes = [
         request_size(helper.name, request.messages(), (), settings, price)[1]
         for request in pending[:_COUNTED]

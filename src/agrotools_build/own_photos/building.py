@@ -36,6 +36,7 @@ from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 from agrotools_build.choosing import Chosen
+from agrotools_build.labels import labels_of_subjects, write_labels
 from agrotools_build.own_photos.columns import CLASS, EMPTY
 from agrotools_build.own_photos.copies import copies_text, sets_of_copies
 from agrotools_build.own_photos.headers import holds
@@ -278,6 +279,7 @@ def build_from_photos(
             n_questions,
             described,
         )
+        labels_of_all = labels_of_subjects(part.subjects)
         paired = None
         if strangers is not None:
             column = _column_for_strangers(columns, part_of)
@@ -300,6 +302,7 @@ def build_from_photos(
             # A wrong unit may be why all numbers are too small to be asked about.
             why = "; ".join([error.message, *left_out, *compared])
             raise BenchmarkError(why, hint=error.advice) from error
+    write_labels(out, labels_of_all)
     warnings = [
         *_unknown_names(columns, part_of),
         *copies_that_differ(copies, columns, values, seen),

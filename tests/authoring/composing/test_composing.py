@@ -67,9 +67,31 @@ def test_without_an_interval_the_tolerance_of_the_quantity_counts():
 @pytest.mark.unit
 def test_the_errors_of_calculated_values_add_up_as_independent_ones():
     sources = {"a": ("steps[0].observation.count", 30), "b": ("steps[1].observation.count", 40)}
-    steps = [_counted(30), _counted(40), _calculated("2 * (a + b)", 140, **sources)]
+    calculated = _calculated("2 * (a + b)", 140, **sources)
+    steps = [_counted(30), _counted(40, "image_2.png"), calculated]
     tolerance = tolerance_of("steps[2].observation.value", steps)
     assert (tolerance.basis, tolerance.abs_tol) == ("calculated", pytest.approx(10.0))
+
+
+@pytest.mark.unit
+def test_errors_of_one_tool_on_one_file_add_up():
+    mean = "(steps[0].observation.severity_pct + steps[1].observation.severity_pct) / 2"
+    tool, image = "analyze_lesions", "image_1.png"
+    steps = [ran(tool, {"image": image, "mode": mode}, _LESIONS) for mode in ("lesions", "rust")]
+    assert tolerance_of(mean, steps).abs_tol == pytest.approx(3.0)
+
+
+@pytest.mark.unit
+def test_the_error_of_a_number_counts_what_lies_between_the_ends_of_an_interval():
+    # 18 and 22 leave the same remainder as 20, and 19 does not.
+    tolerance = tolerance_of("100 + steps[0].observation.count % 2", [_counted(20)])
+    assert tolerance.abs_tol >= 1
+
+
+@pytest.mark.unit
+def test_the_distance_of_a_label_to_the_interval_of_a_tool_is_no_error():
+    step = _lesions().model_copy(update={"truth": {**_LESIONS, "severity_pct": 90.0}})
+    assert tolerance_of("steps[0].observation.severity_pct", [step]).abs_tol == 2.5
 
 
 @pytest.mark.unit
@@ -105,10 +127,11 @@ def test_a_number_has_the_unit_of_its_field(tmp_path):
         ("file", "steps[0].observation.count", "wrong_kind"),
         ("name", "steps[1].observation.best", "no_choices"),
         ("yes_no", "steps[0].observation.count > 29", "within_error"),
+        ("yes_no", "steps[2].observation.count % 2 == 0", "within_error"),
     ],
 )
 def test_what_cannot_be_bound_says_why(tmp_path, form, from_, reason):
-    steps = [_counted(30), ran("diagnose_pest_disease", {}, {"best": "rust"})]
+    steps = [_counted(30), ran("diagnose_pest_disease", {}, {"best": "rust"}), _counted(20)]
     assert _reason(lambda: bound_slot(part(form, from_), steps, [picture(tmp_path)])) == reason
 
 

@@ -8,12 +8,15 @@ from agrotools.core import ExactSlot, Sample, ToleranceSlot
 from agrotools_build.composing import AnswerPart, TraceStep
 from agrotools_build.drafting.constants import check_constants
 from agrotools_build.drafting.easy import easy_drafts
+from agrotools_build.drafting.known_names import check_answer_unsaid
+from agrotools_build.drafting.material import Labels
 from agrotools_build.drafting.near_copies import Questions
 from agrotools_build.drafting.options import why_not_wrong
 from agrotools_build.drafting.reasons import REASONS, Dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, read_reply
 from agrotools_build.drafting.wordings import check_kept
-from support.composed import part, picture
+from agrotools_build.labels import NotedLabel
+from support.composed import part, picture, ran
 from support.plain_sample import plain_sample
 
 pytestmark = pytest.mark.unit
@@ -37,6 +40,44 @@ def _asked(query: str, choices: tuple[str, ...] = ()) -> Sample:
     return plain_sample(query=query, **({"answer": (slot,)} if slot else {}))  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("wording", "reason"),
+    [
+        ("Of this leaf, what % shows spots?", ""),
+        ("Of this leaf, what part shows spots, as a fraction of one?", "changed_units"),
+        ("De cette feuille, combien pour cent?", "changed_units"),
+        ("What % of this leaf, or fraction of one, shows spots?", "changed_units"),
+    ],
+)
+def test_a_wording_keeps_the_unit_of_the_answer_wherever_it_stands(wording, reason):
+    slot = ToleranceSlot(name="sick", label="sick share", value=12.0, abs_tol=2.0, unit="%")
+    asked = plain_sample(
+        query="What % of the leaf has spots?", answer_type="tolerance", answer=(slot,)
+    )
+    assert _reason(check_kept, asked, wording) == reason
+
+
+_COFFEE = ("coffee leaf rust", "brown eye spot", "healthy")
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("Which disease does this leaf show?", ""),
+        ("Is it coffee leaf rust, brown eye spot, or is the leaf healthy?", ""),
+        ("My neighbour says roya; what is it?", "answer_in_question"),
+        ("It is not brown eye spot, and it is not healthy: what is it?", "answer_in_question"),
+    ],
+)
+def test_a_question_names_neither_the_answer_alone_nor_all_others(query, reason):
+    assert _reason(check_answer_unsaid, _asked(query, _COFFEE)) == reason
+
+
+def test_a_spelling_that_only_the_knowledge_base_knows_is_the_answer():
+    asked = _asked("A neighbour calls it cercosporiosis; what is it?", ("cercospora", "rust"))
+    assert _reason(check_answer_unsaid, asked) == "answer_in_question"
+
+
 _ASKED = "Is image_1.jpg above 12.5 % or rather 3 mm wider than image_2.jpg, rust or scab?"
 
 
@@ -50,6 +91,11 @@ _ASKED = "Is image_1.jpg above 12.5 % or rather 3 mm wider than image_2.jpg, rus
         ("Rust or scab: is image_1.jpg over 12.5 %, or 3 mm wider than image_3.jpg?", "changed_files"),
         ("Rust, or what: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg?", "changed_options"),
         ("Rust or scab: is it over 12.5 %, or 3 mm wider than image_2.jpg?", "changed_files"),
+        ("Rust, mosaic or scab: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg?", "changed_options"),
+        ("Rust or scab or bean angular leaf spot: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg?",
+         "changed_options"),
+        ("Rust or scab: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg? And who asks?",
+         "changed_questions"),
     ],
 )  # fmt: skip
 def test_a_wording_keeps_numbers_units_files_and_options(wording, reason):
@@ -145,6 +191,21 @@ def test_a_part_gets_a_name_that_a_form_can_have():
     made = part_of(written, 0)
     assert isinstance(made, AnswerPart)
     assert (made.name, made.from_) == ("sick", "steps[0].observation.severity_pct")
+
+
+def test_labels_of_several_columns_stand_in_one_result(tmp_path):
+    files = [picture(tmp_path)]
+    call = {"tool": "measure_weed_phenotype", "arguments": {"image": "image_1.png"}}
+    hashes = {"image_1.png": files[0].sha256}
+    labels = Labels(
+        [],
+        [
+            NotedLabel(**call, files=hashes, truth={"plants": [{"leaf_count_est": 5}]}),
+            NotedLabel(**call, files=hashes, truth={"plants": [{"height_cm": 12.0}]}),
+        ],
+    )
+    step = ran(call["tool"], call["arguments"], {})
+    assert labels.truth_of(step, files) == {"plants": [{"leaf_count_est": 5, "height_cm": 12.0}]}
 
 
 def test_nearly_the_same_words_are_a_copy_whatever_file_and_number_they_name():

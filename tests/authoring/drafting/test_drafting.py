@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from agrotools.loading import load_folder
 from agrotools.loading.validate import validate_folder
+from agrotools_build.labels import read_labels
 from agrotools_build.review.agreement import Decision, ReviewJournal
 from agrotools_build.review.material import open_material
 from support.command import run_command
@@ -86,7 +88,7 @@ def test_a_model_that_writes_the_answer_itself_gets_nothing_through(labelled: Pa
     calculated["steps"].append(
         {
             "tool": "calculate",
-            "arguments": {"expression": "a * 0 + 10", "variables": {"a": "@0.severity_pct"}},
+            "arguments": {"expression": "a - a + 10", "variables": {"a": "@0.severity_pct"}},
         }
     )
     calculated["answer"][0]["from"] = "@1.value"
@@ -146,10 +148,62 @@ def test_a_reply_without_a_draft_is_not_read(labelled: Path, tmp_path: Path, rep
     assert _reasons(labelled, tmp_path / "out", reply) == {"not_read": 1}
 
 
+def test_a_reply_that_is_too_long_is_cut_and_says_so(labelled: Path, tmp_path: Path):
+    with serving(Author("x" * 100_000)) as endpoint:
+        done = run_draft(labelled, tmp_path / "out", endpoint, "--n", 1)
+    assert "too long" in done["examples"]["not_read"]
+    (line,) = (tmp_path / "out" / "drafts.jsonl").read_bytes().splitlines()
+    assert len(line) < 50_000
+
+
 def test_a_step_that_changes_nothing_is_dropped(labelled: Path, tmp_path: Path):
     draft = severity_draft("How sick is the leaf that I brought along, in percent?")
     draft["steps"].append({"tool": "describe_region", "arguments": {"image": "image_1.jpg"}})
     assert _reasons(labelled, tmp_path / "out", draft) == {"idle_step": 1}
+
+
+def test_a_value_that_is_measured_twice_or_calculated_unchanged_is_dropped(labelled, tmp_path):
+    twice = severity_draft("What is your mean figure for the sick share of it, in percent?")
+    twice["steps"] *= 2
+    twice["answer"][0]["from"] = "(@0.severity_pct + @1.severity_pct) / 2"
+    spelt = severity_draft("Look two times: how sick is this leaf, in percent?")
+    spelt["steps"].append(
+        {"tool": "analyze_lesions", "arguments": {"image": "image_1.jpg", "mode": "leaf"}}
+    )
+    spelt["answer"][0]["from"] = twice["answer"][0]["from"]
+    times_one = severity_draft("What sick share should stand in the book for it, in percent?")
+    times_one["steps"].append(
+        {"tool": "calculate", "arguments": {"expression": "s * 1", "variables": {"s": "@0.severity_pct"}}}
+    )  # fmt: skip
+    times_one["answer"][0]["from"] = "@1.value"
+    drafts = (twice, spelt, times_one)
+    assert _reasons(labelled, tmp_path / "out", *drafts) == {"idle_step": len(drafts)}
+
+
+def test_a_label_that_contradicts_an_input_drops_a_draft_whose_answer_is_the_same(
+    labelled: Path, tmp_path: Path
+):
+    drafts = [severity_draft(words) for words in numbered("is any of it sick?", LEAVES)]
+    for draft in drafts:
+        draft["answer"][0] |= {"form": "yes_no", "from": "@0.severity_pct > 0"}
+    with serving(Author(*drafts)) as endpoint:
+        done = run_draft(labelled, tmp_path / "out", endpoint, "--n", LEAVES)
+    assert done["funnel"]["dropped"]["contradicts_label"] == 1
+
+
+def test_all_labels_of_a_table_count_whatever_the_folder_asks(tmp_path: Path):
+    photos = write_leaves(tmp_path / "photos")
+    done = run_command(
+        "build", "--images", photos, "--answers", photos / "scouting.csv", "--out", tmp_path / "made", "--yes",
+        "--set", "samples=2",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = (photos / "scouting.csv").read_text().splitlines()[1:]
+    labels = read_labels(tmp_path / "made")
+    assert len(load_folder(tmp_path / "made").samples) == 2
+    assert sorted(label.truth["severity_pct"] for label in labels) == sorted(
+        float(row.split(";")[1]) for row in rows
+    )
 
 
 def test_near_copies_and_repeated_calls_are_dropped(labelled: Path, tmp_path: Path):
@@ -188,6 +242,10 @@ def test_questions_of_people_keep_their_words(labelled: Path, tmp_path: Path):
         done = run_draft(labelled, tmp_path / "out", endpoint, "--from", seeds)
     (sample,) = load_folder(tmp_path / "out" / "queue").samples
     assert (done["asked"], sample.query) == (1, asked)
+    (line,) = (tmp_path / "out" / "drafts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert (
+        json.loads(line)["sample"]["answer"][0]["from"] == "100 - steps[0].observation.severity_pct"
+    )
 
 
 def test_a_killed_command_goes_on_where_it_stopped(labelled: Path, tmp_path: Path):
@@ -252,6 +310,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(labelled: Path, tmp_path: Pat
     with serving(author) as endpoint:
         done = run_draft(labelled, tmp_path / "out", endpoint, "--n", 5, "--dry-run")
     assert (done["drafts"], done["known"], author.prompts) == (5, 0, [])
+    assert (done["requests"], done["output_tokens"]["high"]) == (5, 5 * 700)
     assert not (tmp_path / "out").exists()
 
 
@@ -267,6 +326,47 @@ def test_a_budget_ends_the_requests_and_keeps_the_drafts(labelled: Path, tmp_pat
     assert done.returncode == 1
     assert said["missing"] == 4 - said["asked"]
     assert "USD" in said["error"]
+
+
+def test_a_budget_reserves_what_requests_have_cost(labelled: Path, tmp_path: Path):
+    # A request of 100,000 tokens at most costs what a budget of three replies does not hold.
+    author = Author(*map(severity_draft, numbered("how sick is it, in percent?", LEAVES)))
+    with serving(author) as endpoint:
+        words = (
+            "draft", labelled, "--model", "author", "--base-url", endpoint.base_url, "--out", tmp_path / "out",
+            "--concurrency", 1, "--no-images", "--json", "--price", "1/1", "--max-output-tokens", 100_000,
+        )  # fmt: skip
+        first = run_command(*words, "--n", 1, "--budget", 1, OPENAI_API_KEY="none")
+        spent = json.loads(first.stdout)["usd"]
+        more = run_command(*words, "--n", 4, "--budget", 3.5 * spent, OPENAI_API_KEY="none")
+    said = json.loads(more.stdout)
+    assert spent < 0.1
+    assert said["asked"] == 2
+    assert "finished drafts are kept" in more.stderr
+
+
+def test_a_local_address_without_a_price_says_that_a_budget_has_no_effect(labelled, tmp_path):
+    with serving(Author("{}")) as endpoint:
+        done = run_command(
+            "draft", labelled, "--model", "author", "--base-url", endpoint.base_url, "--out", tmp_path / "out",
+            "--dry-run", "--budget", 1, OPENAI_API_KEY="none",
+        )  # fmt: skip
+    assert "--budget has no effect" in done.stderr
+
+
+def test_drafts_of_another_folder_and_other_content_are_not_mixed(labelled: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    with serving(Author("no draft")) as endpoint:
+        run_draft(labelled, out, endpoint, "--n", 1)
+        other = tmp_path / "other"
+        shutil.copytree(labelled, other)
+        words = ("draft", other, "--model", "author", "--base-url", endpoint.base_url, "--n", 1)
+        mixed = run_command(*words, "--out", out, OPENAI_API_KEY="none")
+        own = run_command(*words, "--out", other, OPENAI_API_KEY="none")
+    assert (mixed.returncode, own.returncode) == (2, 3)
+    assert str(labelled) in mixed.stderr
+    assert "not a folder of drafts" in own.stderr
+    assert len((out / "drafts.jsonl").read_bytes().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -353,7 +453,20 @@ def test_other_words_keep_calls_and_answers_and_go_to_the_review(labelled: Path,
         before = asked[sample.id]
         assert sample.query == reply["question"] != before.query
         assert sample.answer == before.answer
+        assert sample.metadata["original_question"] == before.query
         assert sample.reference == before.reference
+
+
+def _ask_openly(folder: Path, count: int) -> None:
+    """Reword the first questions of a folder, so that they do not list the options of their answer."""
+    path = folder / "samples.jsonl"
+    samples = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for number, sample in enumerate(samples[:count], start=1):
+        sample["query"] = f"What is the matter with the leaf that I numbered {number}?"
+        names = [slot for slot in sample["answer"] if slot["type"] == "exact"]
+        sample["answer"] = [{**slot, "label": "disease"} for slot in names]
+        sample["answer_type"] = "exact"
+    path.write_text("".join(f"{json.dumps(sample)}\n" for sample in samples), encoding="utf-8")
 
 
 def test_wrong_options_are_offered_beside_the_right_name(tmp_path: Path):
@@ -365,12 +478,14 @@ def test_wrong_options_are_offered_beside_the_right_name(tmp_path: Path):
         "build", "--images", photos, "--answers", photos / "scouting.csv", "--out", tmp_path / "made", "--yes",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    _ask_openly(tmp_path / "made", 4)
     offered = ["rust", "bean rust", "potato late blight", "tomato early blight", "no such thing"]
     reply = {"options": offered}
     with serving(Author(reply)) as endpoint:
         said = run_draft(tmp_path / "made", tmp_path / "out", endpoint, "--only", "distractors")
     kept = list(load_folder(tmp_path / "out" / "queue").samples)
     assert said["queued"] == len(kept) >= 1
+    assert set(said["funnel"]["dropped"]) == {"options_in_question"}
     for sample in kept:
         slot = next(slot for slot in sample.answer if slot.type == "exact")
         assert slot.value in slot.choices
