@@ -259,6 +259,8 @@ def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
 
 OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"
+_UNDECIDED = "without a decision"
+"""Reason for which ``--accepted`` drops a sample."""
 
 
 class Applied(FrozenModel):
@@ -276,7 +278,7 @@ class Applied(FrozenModel):
     disputed: tuple[str, ...]
     """ids of disputed samples, kept unchanged or dropped as requested"""
     undecided: int
-    """number of undecided samples, which are kept unchanged"""
+    """number of undecided samples that are kept unchanged"""
     faults: tuple[str, ...]
     """faults that ``agrotools benchmarks check`` finds in the new folder"""
 
@@ -287,11 +289,12 @@ def apply_review(
     out: Path,
     *,
     disputed: OnDisputed | None = None,
+    accepted: bool = False,
 ) -> Applied:
     """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
     Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
-    samples are kept. ``disputed``: what happens to others; UsageError if that is needed and None, if ``out`` overlaps
+    samples are kept, or dropped with ``accepted``. ``disputed``: what happens to others; UsageError if that is needed and None, if ``out`` overlaps
     the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not fit, ``out`` holds something
     else.
     """
@@ -332,6 +335,8 @@ def apply_review(
                 by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
             )
             dropped[reason] = (*dropped.get(reason, ()), sample_id)
+        elif standing == "undecided" and accepted:
+            dropped[_UNDECIDED] = (*dropped.get(_UNDECIDED, ()), sample_id)
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
     versions = material.versions
     written = versions.written if versions else []
@@ -347,7 +352,8 @@ def apply_review(
     written_ids = tuple(sample.id for sample in written if sample.id in remaining_ids)
     if not remaining:
         raise BenchmarkError(
-            "no sample would be left: all were rejected", hint="look at the reasons with --summary"
+            "no sample would be left: nobody accepted one",
+            hint="look at the decisions with --summary",
         )
     with replace_folder(out) as folder:
         remaining = [*map(benchmark.prepare, remaining)]
