@@ -96,7 +96,9 @@ def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_e
     assert 'version = "1+reviewed"' in (tmp_path / "new" / "benchmark.toml").read_text()
     assert (folder / "samples.jsonl").read_bytes() == before
     assert "without a decision, kept as they are: 1 sample" in done.stdout
-    accepted = run_command("review", folder, "--apply", "--accepted", "--out", tmp_path / "accepted")
+    accepted = run_command(
+        "review", folder, "--apply", "--accepted", "--out", tmp_path / "accepted"
+    )
     assert list(samples(tmp_path / "accepted")) == ["rows-0003", "rows-0004"]
     assert "dropped 1: without a decision (rows-0005)" in accepted.stdout
     # What was decided on samples that stayed as they were holds for them in the new folder, too.

@@ -65,9 +65,7 @@ def review(
         return
     if apply:
         assert out is not None
-        applied = apply_review(
-            material, decisions, out, disputed=disputed, accepted=accepted
-        )
+        applied = apply_review(material, decisions, out, disputed=disputed, accepted=accepted)
         print_json(applied.model_dump(mode="json")) if as_json else _print_applied(applied)
         raise typer.Exit(1 if applied.faults else 0)
     for note in material.notes:
@@ -117,8 +115,9 @@ def _print_applied(applied: "Applied") -> None:
             f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})"
         )
     if applied.undecided:
+        undecided = count_text(applied.undecided, "sample")
         typer.echo(
-            f"  without a decision, kept as they are: {count_text(applied.undecided, 'sample')} (--accepted leaves them out)"
+            f"  without a decision, kept as they are: {undecided} (--accepted leaves them out)"
         )
     for fault in applied.faults:
         typer.echo(fault, err=True)
