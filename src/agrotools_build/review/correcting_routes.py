@@ -42,7 +42,7 @@ from agrotools_build.review.correcting import (
 )
 from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures, Rendered
+from agrotools_build.review.presenting import Pictures, Rendered, steps_from_one
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
 from agrotools_build.sources.part import Originals, named
@@ -248,7 +248,10 @@ class Correcting:
         return JSONResponse(
             {
                 "steps": [self._shown_step(step) for step in steps],
-                "parts": [state.model_dump(mode="json") for state in states],
+                "parts": [
+                    {**state.model_dump(mode="json"), "reason": steps_from_one(state.reason)}
+                    for state in states
+                ],
             }
         )
 
@@ -429,7 +432,8 @@ def _new_id(key: str) -> str:
 
 
 def _refused(error: CannotCompose) -> HTTPException:
-    return HTTPException(422, f"{error.message} ({error.hint})" if error.hint else error.message)
+    said = f"{error.message} ({error.hint})" if error.hint else error.message
+    return HTTPException(422, steps_from_one(said))
 
 
 def _texts(result: Mapping[str, JsonValue], name: str) -> list[str]:
