@@ -95,6 +95,12 @@ def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_e
     assert "rows-0001" not in (tmp_path / "new" / "quality.jsonl").read_text()
     assert 'version = "1+reviewed"' in (tmp_path / "new" / "benchmark.toml").read_text()
     assert (folder / "samples.jsonl").read_bytes() == before
+    assert "without a decision, kept as they are: 1 sample" in done.stdout
+    accepted = run_command(
+        "review", folder, "--apply", "--accepted", "--out", tmp_path / "accepted"
+    )
+    assert list(samples(tmp_path / "accepted")) == ["rows-0003", "rows-0004"]
+    assert "dropped 1: without a decision (rows-0005)" in accepted.stdout
     # What was decided on samples that stayed as they were holds for them in the new folder, too.
     kept = open_material(str(tmp_path / "new")).facts["rows-0004"].content
     assert kept == open_material(str(folder)).facts["rows-0004"].content
@@ -213,7 +219,7 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
     [
         ("--apply",), ("--out", "x"), ("--json",), ("--apply", "--out", "x", "--summary"), ("--disputed", "burn"),
         ("--by", "x" * 61), ("--port", "70000"), ("--sample", "0"),
-        ("--apply", "--out", "x", "--sample", "2"),
+        ("--apply", "--out", "x", "--sample", "2"), ("--accepted",),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_together_are_a_usage_error(

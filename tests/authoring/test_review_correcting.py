@@ -9,13 +9,14 @@ from pydantic import ValidationError
 
 from agrotools.core import ReferenceStep, Sample
 from agrotools.core.record import update_literals
-from agrotools_build.composing import CannotCompose
+from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.review.agreement import Decision, ReviewJournal, summary_of
 from agrotools_build.review.correcting import (
     Written,
     corrected_sample,
     moved_text,
     part_states,
+    run_steps,
     steps_with_truth,
     written_of,
 )
@@ -245,3 +246,12 @@ def test_unfinished_work_is_kept_by_reviewer_and_never_replaced_by_an_older_stat
     assert again.keep(state(3, None))
     assert again.get("Ada", "rows-1") is None
     assert not again.keep(state(2, "second"))
+
+
+async def test_a_variable_without_a_value_is_named_before_anything_runs(base: Sample, folder: Path):
+    fields = written_of(base)
+    fields["steps"][1]["arguments"]["variables"]["limit"] = ""
+    written = Written.model_validate(fields)
+    runner = StepRunner(folder, toolset=["describe_region", "calculate"])
+    with pytest.raises(CannotCompose, match=r"step 2 \(calculate\): limit has no value"):
+        await run_steps(written, base.files, runner, base)

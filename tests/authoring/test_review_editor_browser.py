@@ -318,3 +318,48 @@ async def test_a_failing_tool_and_hostile_text_are_shown_as_text(tmp_path: Path)
                 await page.prefer(scheme)
                 assert await serious_faults(page) == []
             assert versions(folder) == []
+
+
+async def test_a_new_question_chooses_between_label_and_tool_and_discard_asks_once(tmp_path: Path):
+    call = {
+        "tool": "measure_crop_weed_area",
+        "arguments": {"image": "image_1.png"},
+        "observation": {"result": {"soil_pct": 80.0}},
+        "truth": {"soil_pct": 60.0},
+    }
+    answer = {
+        "type": "tolerance", "name": "soil", "label": "share of bare soil", "value": 60.0, "unit": "%",
+        "abs_tol": 5.0, "from": "steps[0].observation.soil_pct",
+    }  # fmt: skip
+    folder = green_blocks(
+        tmp_path / "benchmark", 1, reference={"steps": [call]}, answer=[answer],
+        query="How much of the block is bare?",
+    )  # fmt: skip
+    trouble = "document.getElementById('trouble').textContent"
+    async with browser() as chromium:
+        with reviewing(folder, "--by", "Ada") as server:
+            page = await enter(chromium, server)
+            await open_editor(page, "n")
+            await page.click(".tile")
+            await set_field(page, "query", "What share of this block is bare soil?")
+            await set_field(page, "task_type", "weed_crop_area")
+            await set_field(page, "add-step", "measure_crop_weed_area")
+            await press(page, "Enter", control=True)
+            await page.click("[data-path='0:soil_pct']")
+            await page.until("document.querySelector('.part-state.differs .keep-label')")
+            await press(page, "s", control=True)
+            await page.until(f"{trouble}.includes('the label in rows-0001 says 60')")
+            await page.click("button.keep-label")
+            await ran(page)
+            await page.click("[data-do=save]")
+            await page.until(f"{SHOWN}.startsWith('written-')")
+            (version,) = versions(folder)
+            assert version["sample"]["answer"][0]["value"] == 60.0
+            assert "tool_values" not in version["sample"]["metadata"]
+
+            await open_editor(page, "n")
+            await set_field(page, "query", "Work that may be lost")
+            await page.click("[data-do=discard]")
+            assert await page.evaluate("document.querySelector('.editor') !== null")
+            await page.click("[data-do=discard]")
+            await page.until("!document.querySelector('.editor')")

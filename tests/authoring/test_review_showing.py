@@ -194,8 +194,7 @@ def test_a_sample_with_any_type_of_answer_is_shown(tmp_path: Path, kind: str):
     folder = review_benchmark(tmp_path, 1, rows_0001={"answer": [slot], "answer_type": "exact"})
     material = open_material(str(folder))
     shown = present(material, Pictures(material), material.sample("rows-0001"))  # pyright: ignore[reportArgumentType]
-    shown |= {"made": [], "corrects": False}
-    page = render("sample.html.j2", shown=shown)
+    page = render("sample.html.j2", shown={**shown, "corrects": True, "made": []})
     assert "what &lt;i&gt;it&lt;/i&gt; is" in page
     assert ("Right answer" in page) == (kind in ("exact", "boolean", "tolerance"))
     assert ("Right answer, mm" in page) == (kind == "tolerance")

@@ -568,10 +568,10 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
         raise UnresolvedRef(f"{ref!r} is not of the form steps[N].observation.field")
     index = int(match["step"])
     if index >= len(results):
-        raise UnresolvedRef(f"{ref}: there is no step {index}")
+        raise UnresolvedRef(f"{ref}: there is no such step")
     value: JsonValue = results[index]
     if value is None:
-        raise UnresolvedRef(f"{ref}: step {index} has no result")
+        raise UnresolvedRef(f"{ref}: that step has no result")
     for part in _PATH_PART.finditer(match["path"]):
         value = _part(value, part[1] or int(part[2]), ref)
     return value

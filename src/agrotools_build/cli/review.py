@@ -25,6 +25,7 @@ def review(
     apply: bool = False,
     out: Path | None = None,
     disputed: Literal["keep", "drop"] | None = None,
+    accepted: bool = False,
     data_root: Path | None = None,
     as_json: bool = False,
 ) -> None:
@@ -33,11 +34,14 @@ def review(
     Only this machine can open it, with the address that is printed. Every decision is stored at once.
     """
 
+    from agrotools.core import UsageError
     from agrotools_build.review import require_extra
     from agrotools_build.review.agreement import ReviewJournal, review_parts, summary_of
     from agrotools_build.review.material import apply_review, drawn_sample, open_material
 
     _check_options(by, sample, summary=summary, apply=apply, out=out, as_json=as_json)
+    if accepted and not apply:
+        raise UsageError("--accepted is for --apply", hint="--apply --accepted --out NEW")
     if not (apply or summary):
         require_extra()
     material = open_material(
@@ -61,7 +65,7 @@ def review(
         return
     if apply:
         assert out is not None
-        applied = apply_review(material, decisions, out, disputed=disputed)
+        applied = apply_review(material, decisions, out, disputed=disputed, accepted=accepted)
         print_json(applied.model_dump(mode="json")) if as_json else _print_applied(applied)
         raise typer.Exit(1 if applied.faults else 0)
     for note in material.notes:
@@ -111,8 +115,9 @@ def _print_applied(applied: "Applied") -> None:
             f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})"
         )
     if applied.undecided:
+        undecided = count_text(applied.undecided, "sample")
         typer.echo(
-            f"  without a decision, kept as they are: {count_text(applied.undecided, 'sample')}"
+            f"  without a decision, kept as they are: {undecided} (--accepted leaves them out)"
         )
     for fault in applied.faults:
         typer.echo(fault, err=True)

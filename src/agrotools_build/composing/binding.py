@@ -178,7 +178,7 @@ def _check_certain(part: AnswerPart, value: JsonValue, steps: Sequence[Reference
         if any(other != value for other in others):
             raise CannotCompose(
                 "within_error",
-                f"{part.name} changes if {root.path} of step {root.step} strays by its error",
+                f"{part.name} changes if {root.path} of step {root.step + 1} strays by its error",
                 hint="ask about values that are further apart",
                 part=part.name,
             )

@@ -115,7 +115,7 @@ def _checked_steps(steps: Sequence[ReferenceStep]) -> tuple[ReferenceStep, ...]:
             hint = (error.hint if error else None) or "run it, or change its arguments"
             raise CannotCompose(
                 "call_fails",
-                f"step {number} ({step.tool}): {why}",
+                f"step {number + 1} ({step.tool}): {why}",
                 hint=hint,
                 part=f"step {number}",
             )

@@ -233,7 +233,7 @@ def _calculated(number: int, tool: str, arguments: Mapping[str, Any]) -> dict[st
     except ToolError as error:  # a look-up of a name that the knowledge base does not have
         raise CannotCompose(
             "call_fails",
-            f"step {number} ({tool}) fails on what labels say: {error.message}",
+            f"step {number + 1} ({tool}) fails on what labels say: {error.message}",
             hint=error.hint or "bind the answer to an earlier step",
             part=f"step {number}",
         ) from error

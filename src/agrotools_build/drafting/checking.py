@@ -237,7 +237,9 @@ def _check_steps(sample: Sample) -> None:
     assert sample.reference is not None
     steps = sample.reference.steps
     for index in idle_steps(sample):
-        raise Dropped("idle_step", f"nothing uses the result of step {index} ({steps[index].tool})")
+        raise Dropped(
+            "idle_step", f"nothing uses the result of step {index + 1} ({steps[index].tool})"
+        )
     _check_repeats(steps)
     found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
     roots = list(dict.fromkeys(found))
@@ -372,13 +374,15 @@ def _doubts(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> l
         result = step.observation.result if step.observation else None
         flags = result.get("flags") if result else None
         if isinstance(flags, list) and flags:
-            doubts.append(f"step {number} ({step.tool}) has flags: {', '.join(map(str, flags))}")
+            doubts.append(
+                f"step {number + 1} ({step.tool}) has flags: {', '.join(map(str, flags))}"
+            )
     found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
     for root in dict.fromkeys(found):
         step = steps[root.step]
         known = labels.truth_of(step, sample.files) or {}
         if value_at(root.path, known) is None:
-            doubts.append(f"step {root.step} ({step.tool}): no label stands behind {root.path}")
+            doubts.append(f"step {root.step + 1} ({step.tool}): no label stands behind {root.path}")
     for slot in sample.answer:
         if isinstance(slot, ToleranceSlot) and slot.margin > _WIDE * abs(slot.value):
             share = slot.margin / abs(slot.value)

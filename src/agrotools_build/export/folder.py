@@ -31,6 +31,7 @@ from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY, stored_funnel
 from agrotools.formats.tool_labels import LABELS_KEY
 from agrotools.formats.writing import replace_folder, write_samples
 from agrotools.loading.describing import count_samples
+from agrotools_build.answer_origin import Origin, origins_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -141,8 +142,13 @@ TERMS: dict[str, Any] = orjson.loads(
 """Fixed parts: context, record set, licences, the names that ``[metadata.rai]`` may set, and their default values."""
 
 
-def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
-    """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
+def rai_fields(
+    header: BenchmarkHeader, counted: Counted, origins: Mapping[Origin, int]
+) -> dict[str, Any]:
+    """Return the properties ``rai:...``.
+
+    ``origins``: number of values of answers by origin. Values in ``metadata.rai`` of the header override the defaults.
+    """
     names = "; ".join(
         f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources
     )
@@ -166,6 +172,14 @@ def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
         "dataBiases": [*shares, f"Questions are in {languages}."],
         "dataLimitations": [*defaults["dataLimitations"], shared],
     }
+    if origins["tool"] or origins["reviewer"]:
+        said = TERMS["origins"].format(
+            all=sum(origins.values()),
+            label=origins["label"],
+            tool=origins["tool"],
+            reviewer=origins["reviewer"],
+        )
+        described["dataAnnotationProtocol"] = [said]
     if missing := omissions(header.metadata):
         listed = "; ".join(f"{where}: {what}" for where, what in missing)
         described["dataCollectionMissingData"] = f"Left out while building: {listed}"
@@ -230,7 +244,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
             *["synthetic"] * header.synthetic,
         ],
         "isBasedOn": sources,
-        **rai_fields(header, counted),
+        **rai_fields(header, counted, origins_of(samples)),
         "distribution": [
             _file_object(folder, path, known.get(path))
             for path in paths
@@ -282,7 +296,7 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
     )
     environment.filters.update(plain=_plain, link=_link, listed=_listed)
     counted = count_samples(samples)
-    protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
+    protocol = rai_fields(header, counted, origins_of(samples))["rai:dataAnnotationProtocol"]
     facts = {
         key: as_words(value)
         for key, value in without_omissions(header.metadata).items()

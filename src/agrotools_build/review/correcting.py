@@ -26,11 +26,13 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.errors import ErrorInfo
-from agrotools.core.record import FileName, Results, is_ref, resolved_value
+from agrotools.core.record import REF_PATTERN, FileName, Results, is_ref, resolved_value
+from agrotools.loading.sample_checks import matches_slot
 from agrotools.loading.validate import check_samples
 from agrotools.report.layout import expected_text
 from agrotools.scoring.steps import implied_slot
 from agrotools.text.expression_functions import ExpressionError
+from agrotools_build.answer_origin import TOOL_VALUES, origin_of
 from agrotools_build.building import with_plot_weights
 from agrotools_build.composing import (
     AnswerPart,
@@ -43,8 +45,15 @@ from agrotools_build.composing import (
     results_of,
 )
 from agrotools_build.composing.running import grouped
-from agrotools_build.composing.tolerance import EXACT_TOOLS
+from agrotools_build.composing.tolerance import EXACT_TOOLS, value_at
 from agrotools_build.references import steps_in, steps_used, without_artifacts
+from agrotools_build.review.folder_labels import (
+    KnownLabels,
+    label_texts,
+    labelled_steps,
+    roots_with_label,
+    roots_without_label,
+)
 from agrotools_build.review.versions import Version
 from agrotools_build.templates.template import exact_result
 
@@ -60,6 +69,8 @@ _FORMS = {
     "exact": "name",
 }
 """Form of an answer by the type of its slot; slots of other types keep their value."""
+_CALCULATING = frozenset({"calculate", "plot"})
+"""Tools that look at nothing: what they return follows from their arguments."""
 KEPT = "kept"
 """Form of a part whose slot is of another type."""
 
@@ -98,8 +109,8 @@ def _bare(value: JsonValue) -> JsonValue:
 class WrittenPart(FrozenModel):
     """Part of the answer.
 
-    ``value``: ``stands``: the value of the sample, which the results must give; ``label``: the value of the sample,
-    although the results give another; ``result``: what the results give.
+    ``value``: ``stands``: nobody chose, so that the results must give the value of the sample, or for a new part that
+    of the folder's label; ``label``: that value, although the results give another; ``result``: what the results give.
     """
 
     name: str = ""
@@ -164,14 +175,29 @@ async def run_steps(
 ) -> list[ReferenceStep]:
     """Make the calls and return them with their observations, and with the truth that labels give.
 
-    CannotCompose: a call refers to a later one.
+    CannotCompose: a call refers to a later one, or a variable has no value.
     """
+    for number, step in enumerate(written.steps, 1):
+        _check_variables(step, number)
     steps = [
         TraceStep(tool=step.tool, arguments=step.arguments, thought=step.thought)
         for step in written.steps
     ]
     ran = (await runner.run_trace(files, steps)).steps
-    return steps_with_truth(ran, written.steps, base)
+    return with_bound_fields(steps_with_truth(ran, written.steps, base), written.parts)
+
+
+def _check_variables(step: WrittenStep, number: int) -> None:
+    variables = step.arguments.get("variables")
+    if step.tool not in _CALCULATING or not isinstance(variables, dict):
+        return
+    for name, value in variables.items():
+        if value is None or value == "":
+            raise CannotCompose(
+                "call_fails",
+                f"step {number} ({step.tool}): {name} has no value",
+                hint="type one, take one from a result, or remove the variable",
+            )
 
 
 def steps_with_truth(
@@ -195,6 +221,24 @@ def steps_with_truth(
         steps.append(step.model_copy(update={"truth": truth}))
         results.append(truth or (step.observation and step.observation.result))
     return steps
+
+
+def with_bound_fields(
+    steps: Sequence[ReferenceStep], parts: Sequence[WrittenPart]
+) -> list[ReferenceStep]:
+    """Return the steps, whose labels are completed with what the tool returned where a part needs another field."""
+    completed = [*steps]
+    for part in parts:
+        for match in REF_PATTERN.finditer(part.from_):
+            number, path = int(match["step"]), match["path"].lstrip(".")
+            step = completed[number] if number < len(completed) else None
+            if step is None or step.truth is None or value_at(path, step.truth) is not None:
+                continue
+            seen = _observed(step.observation)
+            if value_at(path, seen) is not None:
+                truth = {**(seen or {}), **step.truth}
+                completed[number] = step.model_copy(update={"truth": truth})
+    return completed
 
 
 def _calculated(tool: str, arguments: Arguments, results: Results) -> dict[str, JsonValue] | None:
@@ -233,14 +277,15 @@ def moved_text(text: str, place: Mapping[int, int]) -> str:
 class PartState(FrozenModel):
     """What a part of the answer is after a run, as text for the page.
 
-    ``state``: ``same``, ``differs``, or ``missing``. ``stands``: value in the sample; ``result``: what the results
-    give.
+    ``state``: ``same``, ``differs``, or ``missing``. ``stands``: value in the sample, or by the label of the folder;
+    ``result``: what the results give; ``origin``: where the value of a new part comes from.
     """
 
     state: Literal["same", "differs", "missing"]
     stands: str = ""
     result: str = ""
     reason: str = ""
+    origin: str = ""
 
 
 def part_states(
@@ -248,9 +293,10 @@ def part_states(
     steps: Sequence[ReferenceStep],
     files: Sequence[SampleFile],
     base: Sample | None,
+    labels: KnownLabels = (),
 ) -> list[PartState]:
-    """Return the state of each part of the answer."""
-    return [_part_state(part, steps, files, _slot_of(base, part)) for part in written.parts]
+    """Return the state of each part of the answer. ``labels``: what the folder knows of each step."""
+    return [_part_state(part, steps, files, base, labels) for part in written.parts]
 
 
 def _slot_of(base: Sample | None, part: WrittenPart) -> Slot | None:
@@ -262,26 +308,77 @@ def _part_state(
     part: WrittenPart,
     steps: Sequence[ReferenceStep],
     files: Sequence[SampleFile],
-    old: Slot | None,
+    base: Sample | None,
+    labels: KnownLabels,
 ) -> PartState:
-    stands = expected_text(old) if old is not None else ""
-    if part.value == "result" or old is None:
+    old = _slot_of(base, part)
+    if base is None or old is None:
+        return _new_part_state(part, steps, files, labels)
+    stands = expected_text(old)
+    if part.value == "result":
         try:
             slot = _bound(part, steps, files, old)
         except CannotCompose as error:
-            return PartState(
-                state="missing", stands=stands, reason=f"{error.message}: {error.hint}"
-            )
+            return _missing(error, stands)
         return PartState(state="same", stands=stands, result=expected_text(slot))
     if old.made_by_tools or not part.from_:
         return PartState(state="same", stands=stands)
-    implied = implied_slot(_with_words(old, part), results_of(steps))
+    now = _with_words(old, part)
+    implied = implied_slot(now, results_of(steps))
     if implied.slot is None:
         return PartState(state="missing", stands=stands, reason=implied.reason)
+    # `benchmarks check` compares with true results more closely than a score does with an answer.
+    is_close = _has_truth(base) or part.from_ != old.from_
+    differs = implied.differs or (is_close and not matches_slot(now, implied.value))
     return PartState(
-        state="differs" if implied.differs else "same",
-        stands=stands,
-        result=expected_text(implied.slot),
+        state="differs" if differs else "same", stands=stands, result=expected_text(implied.slot)
+    )
+
+
+def _missing(error: CannotCompose, stands: str = "") -> PartState:
+    return PartState(state="missing", stands=stands, reason=f"{error.message}: {error.hint}")
+
+
+def _new_part_state(
+    part: WrittenPart,
+    steps: Sequence[ReferenceStep],
+    files: Sequence[SampleFile],
+    labels: KnownLabels,
+) -> PartState:
+    """Return the state of a part that the sample does not have: the folder may have a label of its value."""
+    by_tool: Slot | None = None
+    reason = ""
+    try:
+        by_tool = _bound(part, steps, files, None)
+    except CannotCompose as error:
+        reason = f"{error.message}: {error.hint}"
+    result = expected_text(by_tool) if by_tool else ""
+    roots = roots_with_label(part.from_, steps, labels)
+    if not roots:
+        if by_tool is None:
+            return PartState(state="missing", reason=reason)
+        is_label = not roots_without_label(part.from_, steps, labels)
+        origin = "" if is_label else "no label: the value is the tool's"
+        return PartState(state="same", result=result, origin=origin)
+    said = label_texts(roots, labels)
+    try:
+        labelled = labelled_steps(steps, labels, {root.step for root in roots})
+        by_label = _bound(part, labelled, files, None)
+    except CannotCompose as error:
+        if part.value != "result":
+            return _missing(error)
+        by_label = None
+    if part.value == "result":
+        if by_tool is None:
+            return PartState(state="missing", reason=reason)
+        return PartState(state="same", result=result, origin=f"the tool's value; {said}")
+    assert by_label is not None
+    stands = expected_text(by_label)
+    given = getattr(by_tool, "value", None)
+    if part.value == "label" or (by_tool and matches_slot(by_label, cast(JsonValue, given))):
+        return PartState(state="same", stands=result, result=stands, origin=said)
+    return PartState(
+        state="differs", stands=stands, result=result, reason="" if by_tool else reason, origin=said
     )
 
 
@@ -350,27 +447,109 @@ def new_sample(
     steps: Sequence[ReferenceStep],
     runner: StepRunner,
     by: str,
+    labels: KnownLabels = (),
 ) -> Sample:
     """Return a sample that a reviewer wrote from nothing. CannotCompose: it cannot be made, with the reason."""
+    _check_deciding(written, steps)
+    chosen = _chosen_steps(written, steps, files, None, labels)
     written_by: JsonValue = {"by": by, "date": datetime.now(UTC).date().isoformat()}
+    metadata: dict[str, JsonValue] = {WRITTEN: written_by}
+    if by_tools := _tool_values(written, chosen, None, labels):
+        metadata[TOOL_VALUES] = cast(JsonValue, by_tools)
     try:
         composition = Composition(
             id=sample_id,
             query=written.query,
             files=files,
             task_type=written.task_type,
-            steps=tuple(steps),
+            steps=tuple(chosen),
             parts=tuple(_answer_part(part, None) for part in written.parts),
             toolset=runner.toolset,
             template=WRITTEN,
             source=WRITTEN,
-            metadata={WRITTEN: written_by},
+            metadata=metadata,
         )
     except ValidationError as error:
         raise CannotCompose(
             "not_valid", first_error(error), hint="correct it on the page"
         ) from error
     return compose_sample(composition, runner.root)
+
+
+def _check_deciding(written: Written, steps: Sequence[ReferenceStep]) -> None:
+    """Raise CannotCompose if nobody needs to look at anything for the answer: it is calculated from numbers alone."""
+    used = {number for part in written.parts for number in steps_in(part.from_)}
+    waiting = [*used]
+    while waiting:
+        number = waiting.pop()
+        more = steps_used(steps[number].arguments) - used if number < len(steps) else set[int]()
+        used |= more
+        waiting += more
+    if used and all(steps[number].tool in _CALCULATING for number in used if number < len(steps)):
+        raise CannotCompose(
+            "not_measured",
+            "the answer rests on no picture and no look-up, so that every model can calculate it",
+            hint="add a call whose result decides the answer, and use it in the calculation",
+        )
+
+
+def _chosen_steps(
+    written: Written,
+    steps: Sequence[ReferenceStep],
+    files: Sequence[SampleFile],
+    base: Sample | None,
+    labels: KnownLabels,
+) -> list[ReferenceStep]:
+    """Return the steps with the labels that new parts of the answer take.
+
+    CannotCompose: a label and a result differ, and nobody chose, or one part takes the label and another the result.
+    """
+    by_label: dict[int, str] = {}
+    by_tool: dict[int, str] = {}
+    for part in written.parts:
+        roots = roots_with_label(part.from_, steps, labels)
+        if _slot_of(base, part) is not None:
+            if part.value == "result":
+                untrue = roots_without_label(part.from_, steps, labels)
+                by_tool.update({root.step: part.name for root in untrue if root in roots})
+            continue
+        if not roots:
+            continue
+        state = _new_part_state(part, steps, files, labels)
+        if state.state == "differs":
+            raise CannotCompose(
+                "no_value",
+                f"{part.name}: {state.origin}, so that the answer is {state.stands},"
+                f" but the results give {state.result or f'none ({state.reason})'}",
+                hint="say which counts: Take the result, or Keep the label",
+                part=part.name,
+            )
+        taken = by_tool if part.value == "result" else by_label
+        taken.update({root.step: part.name for root in roots})
+    for number in by_label.keys() & by_tool.keys():
+        raise CannotCompose(
+            "not_valid",
+            f"{by_label[number]} takes the label of step {number + 1}, and {by_tool[number]} its result",
+            hint="take the label, or the result, for both",
+            part=by_tool[number],
+        )
+    return labelled_steps(steps, labels, by_label.keys())
+
+
+def _tool_values(
+    written: Written, steps: Sequence[ReferenceStep], base: Sample | None, labels: KnownLabels
+) -> list[str]:
+    """Return the names of the parts whose value is a tool's."""
+    found: list[str] = []
+    for part in written.parts:
+        old = _slot_of(base, part)
+        if base is not None and old is not None and part.value != "result":
+            is_tools = part.value == "stands" and origin_of(base, old) == "tool"
+        else:
+            is_tools = bool(roots_without_label(part.from_, steps, labels))
+        if is_tools:
+            found.append(part.name)
+    return found
 
 
 def corrected_sample(
@@ -380,6 +559,7 @@ def corrected_sample(
     root: Path,
     by: str,
     twin: Sample | None = None,
+    labels: KnownLabels = (),
 ) -> Sample:
     """Return a sample as a reviewer corrected it, whose ``twin`` asks the same.
 
@@ -400,6 +580,7 @@ def corrected_sample(
             f"step {failed} ({steps[failed - 1].tool}): {error.message}",
             hint=error.hint or "change its arguments",
         )
+    steps = _chosen_steps(written, steps, base.files, base, labels)
     slots = tuple(_final_slot(part, steps, base) for part in written.parts)
     if not slots:
         raise CannotCompose(
@@ -407,10 +588,16 @@ def corrected_sample(
         )
     toolset = (*base.toolset, *(step.tool for step in steps if step.tool not in base.toolset))
     entry: dict[str, JsonValue] = {"by": by, "date": datetime.now(UTC).date().isoformat()}
-    if labels := [part.name for part in written.parts if part.value == "label"]:
-        entry["labels_kept"] = cast(JsonValue, labels)
+    if kept := [part.name for part in written.parts if part.value == "label"]:
+        entry["labels_kept"] = cast(JsonValue, kept)
+    if lost := _lost_labels(base, slots):
+        entry["labels_dropped"] = cast(JsonValue, lost)
     earlier = base.metadata.get("corrected")
     corrected = [*(earlier if isinstance(earlier, list) else ()), entry]
+    by_tools = _tool_values(written, steps, base, labels)
+    metadata = {**base.metadata, "corrected": corrected, TOOL_VALUES: by_tools}
+    if not by_tools and TOOL_VALUES not in base.metadata:
+        del metadata[TOOL_VALUES]
     changes: dict[str, Any] = {
         "query": written.query.strip(),
         "task_type": written.task_type,
@@ -421,7 +608,7 @@ def corrected_sample(
         ),
         "answer": with_plot_weights(slots),
         "answer_type": _answer_type(slots, base),
-        "metadata": {**base.metadata, "corrected": corrected},
+        "metadata": metadata,
     }
     try:
         sample = Sample.model_validate_json(
@@ -448,19 +635,50 @@ def _was_fine(base: Sample, written: Written, number: int) -> bool:
     return was is None or was >= len(steps) or _error_of(steps[was]) is None
 
 
+def _lost_labels(base: Sample, slots: Sequence[Slot]) -> dict[str, str]:
+    """Return the values of the sample that were labels and are in it no more, as text by part."""
+    now = {slot.name: slot for slot in slots}
+    return {
+        old.name: expected_text(old)
+        for old in base.answer
+        if origin_of(base, old) != "tool"
+        and getattr(old, "value", None) != getattr(now.get(old.name), "value", None)
+    }
+
+
+def _has_truth(base: Sample) -> bool:
+    """Return True if the sample knows the true result of each of its calls."""
+    return base.reference is not None and all(
+        step.truth is not None for step in base.reference.steps
+    )
+
+
 def _true_steps(
     steps: Sequence[ReferenceStep], base: Sample, written: Written
 ) -> list[ReferenceStep]:
-    """Return the steps, each with a truth if all had one in the sample and no label stands against the results."""
-    had_truth = base.reference is not None and all(
-        step.truth is not None for step in base.reference.steps
-    )
-    if not had_truth or any(part.value == "label" for part in written.parts):
+    """Return the steps, each with a truth if all had one in the sample and no label stands against the results.
+
+    A result that a kept label contradicts is not true.
+    """
+    kept = [part for part in written.parts if part.value == "label" and _slot_of(base, part)]
+    if kept:
+        untrue = {number for part in kept for number in _contradicted(part, steps, base)}
+        return [
+            step.model_copy(update={"truth": None}) if number in untrue else step
+            for number, step in enumerate(steps)
+        ]
+    if not _has_truth(base):
         return [*steps]
     return [
         step.model_copy(update={"truth": step.truth or _observed(step.observation)})
         for step in steps
     ]
+
+
+def _contradicted(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample) -> set[int]:
+    """Return the steps that a part is bound to, if they give another value than its label."""
+    state = _part_state(part, steps, base.files, base, ())
+    return set() if state.state == "same" else steps_in(part.from_)
 
 
 def _in_groups(
@@ -491,13 +709,14 @@ def _final_slot(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample)
     old = _slot_of(base, part)
     if old is None or part.value == "result":
         return _bound(part, steps, base.files, old)
-    state = _part_state(part, steps, base.files, old)
+    state = _part_state(part, steps, base.files, base, ())
     if part.value == "stands" and state.state != "same":
         gives = f"the results give {state.result}" if state.result else state.reason
+        ways = "Take the result, Keep the label" if state.result else "Keep the label"
         raise CannotCompose(
             "no_value",
             f"{part.name}: {state.stands} stands in the sample, but {gives}",
-            hint="take the value of the result, keep the label, or bind the part to another value",
+            hint=f"{ways}, or bind the part to another value",
             part=part.name,
         )
     return _with_words(old, part)

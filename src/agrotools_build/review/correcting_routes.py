@@ -40,8 +40,9 @@ from agrotools_build.review.correcting import (
     run_steps,
     written_of,
 )
+from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures, Rendered
+from agrotools_build.review.presenting import Pictures, Rendered, steps_from_one
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
 from agrotools_build.sources.part import Originals, named
@@ -101,6 +102,7 @@ class Correcting:
         self._runner: StepRunner | None = None
         self._made: dict[tuple[str, str], Artifact] = {}
         self._unused: dict[str, SampleFile] = {}
+        self._labels: FolderLabels | None = None
         if material.versions is not None:
             self.work = UnfinishedWork(material.versions.folder)
 
@@ -241,13 +243,26 @@ class Correcting:
             steps = await run_steps(trial.written, files, await self._started(), base)
         except CannotCompose as error:
             raise _refused(error) from error
-        states = part_states(trial.written, steps, files, base)
+        labels = await run_in_threadpool(self._labels_of, steps, files, base)
+        states = part_states(trial.written, steps, files, base, labels)
         return JSONResponse(
             {
                 "steps": [self._shown_step(step) for step in steps],
-                "parts": [state.model_dump(mode="json") for state in states],
+                "parts": [
+                    {**state.model_dump(mode="json"), "reason": steps_from_one(state.reason)}
+                    for state in states
+                ],
             }
         )
+
+    def _labels_of(
+        self, steps: list[ReferenceStep], files: tuple[SampleFile, ...], base: Sample | None
+    ) -> KnownLabels:
+        """Return what the samples of the folder, as it was built, know of the results of steps."""
+        benchmark = self.material.benchmark
+        assert benchmark is not None
+        self._labels = self._labels or FolderLabels(benchmark.samples)
+        return known_labels(steps, files, self._labels, base)
 
     async def _started(self) -> StepRunner:
         async with self._starting:
@@ -309,12 +324,15 @@ class Correcting:
             runner = await self._started()
             try:
                 steps = await run_steps(saving.written, files, runner, base)
+                labels = await run_in_threadpool(self._labels_of, steps, files, base)
                 if base is None:
-                    sample = new_sample(sample_id, saving.written, files, steps, runner, saving.by)
+                    sample = new_sample(
+                        sample_id, saving.written, files, steps, runner, saving.by, labels
+                    )
                 else:
                     twin = self.material.sample(base.twin) if base.twin else None
                     sample = corrected_sample(
-                        base, saving.written, steps, runner.root, saving.by, twin
+                        base, saving.written, steps, runner.root, saving.by, twin, labels
                     )
             except CannotCompose as error:
                 raise _refused(error) from error
@@ -414,7 +432,8 @@ def _new_id(key: str) -> str:
 
 
 def _refused(error: CannotCompose) -> HTTPException:
-    return HTTPException(422, f"{error.message} ({error.hint})" if error.hint else error.message)
+    said = f"{error.message} ({error.hint})" if error.hint else error.message
+    return HTTPException(422, steps_from_one(said))
 
 
 def _texts(result: Mapping[str, JsonValue], name: str) -> list[str]:

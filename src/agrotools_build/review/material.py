@@ -24,6 +24,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.steps import implied_slot, shown_results
+from agrotools_build.answer_origin import OWN_LABELS, origin_of
 from agrotools_build.drafting.funnel import reviewed_by_family
 from agrotools_build.export.folder import copy_files, write_benchmark
 from agrotools_build.quality import Finding, write_findings
@@ -38,6 +39,7 @@ from agrotools_build.review.versions import Version, Versions, content_of, writt
 
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
+TOOL_VALUE = "value of a tool"
 _QUERY_SHOWN = 140
 
 
@@ -212,13 +214,15 @@ def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
 
 
 def reference_flags(sample: Sample) -> list[Finding]:
-    """Return flags for failed reference calls and for observations that do not lead to the gold answer.
+    """Return flags for failed reference calls, observations that lead to another answer, and answers without a label.
 
-    Neither is a fault of the sample: answers come from the annotation, not from the observations of tools.
+    None is a fault of the sample: answers come from labels, or the sample says that they are a tool's.
     """
     if sample.reference is None:
         return []
     found: dict[str, str] = {}
+    if by_tools := [slot.name for slot in sample.answer if origin_of(sample, slot) == "tool"]:
+        found[TOOL_VALUE] = f"no label: a tool measured {', '.join(by_tools)}"
     steps = enumerate(sample.reference.steps, start=1)
     if failed := [
         str(number) for number, step in steps if step.observation is None or step.observation.error
@@ -259,6 +263,8 @@ def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
 
 OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"
+_UNDECIDED = "without a decision"
+"""Reason for which ``--accepted`` drops a sample."""
 
 
 class Applied(FrozenModel):
@@ -276,7 +282,7 @@ class Applied(FrozenModel):
     disputed: tuple[str, ...]
     """ids of disputed samples, kept unchanged or dropped as requested"""
     undecided: int
-    """number of undecided samples, which are kept unchanged"""
+    """number of undecided samples that are kept unchanged"""
     faults: tuple[str, ...]
     """faults that ``agrotools benchmarks check`` finds in the new folder"""
 
@@ -287,13 +293,14 @@ def apply_review(
     out: Path,
     *,
     disputed: OnDisputed | None = None,
+    accepted: bool = False,
 ) -> Applied:
     """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
     Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
-    samples are kept. ``disputed``: what happens to others; UsageError if that is needed and None, if ``out`` overlaps
-    the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not fit, ``out`` holds something
-    else.
+    samples are kept, or dropped with ``accepted``. ``disputed``: what happens to others; UsageError if that is needed
+    and None, if ``out`` overlaps the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not
+    fit, ``out`` holds something else.
     """
     if (benchmark := material.benchmark) is None:
         where = material.roots[0] if material.roots else "DIR"
@@ -332,6 +339,8 @@ def apply_review(
                 by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
             )
             dropped[reason] = (*dropped.get(reason, ()), sample_id)
+        elif standing == "undecided" and accepted:
+            dropped[_UNDECIDED] = (*dropped.get(_UNDECIDED, ()), sample_id)
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
     versions = material.versions
     written = versions.written if versions else []
@@ -347,7 +356,8 @@ def apply_review(
     written_ids = tuple(sample.id for sample in written if sample.id in remaining_ids)
     if not remaining:
         raise BenchmarkError(
-            "no sample would be left: all were rejected", hint="look at the reasons with --summary"
+            "no sample would be left: nobody accepted one",
+            hint="look at the decisions with --summary",
         )
     with replace_folder(out) as folder:
         remaining = [*map(benchmark.prepare, remaining)]
@@ -393,7 +403,7 @@ def _edited(sample: Sample, decisions: Sequence[Decision]) -> Sample:
         return edited
     people: JsonValue = [decision.reviewer for decision in decisions]
     labels: dict[str, JsonValue] = dict.fromkeys(typed, people)
-    return edited.model_copy(update={"metadata": {**edited.metadata, "own_labels": labels}})
+    return edited.model_copy(update={"metadata": {**edited.metadata, OWN_LABELS: labels}})
 
 
 def _header(

@@ -370,12 +370,12 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 def _argument(value: JsonValue) -> tuple[str, str]:
     return value_text(literal_value(value)), ", ".join(
-        dict.fromkeys(_origin(ref) for _, ref, _ in iter_refs(value))
+        dict.fromkeys(steps_from_one(ref) for _, ref, _ in iter_refs(value))
     )
 
 
-def _origin(text: str) -> str:
-    """Return a reference or an expression with its steps counted from 1, as in ``step 1 · count``."""
+def steps_from_one(text: str) -> str:
+    """Return a text in which references count steps from 1, as in ``step 1 · count``."""
     return _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
 
 
@@ -397,7 +397,7 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
         "slot": slot,
         "unit": unit,
         "wanted": expected_text(slot),
-        "origin": _origin(slot.from_ or ""),
+        "origin": steps_from_one(slot.from_ or ""),
         "implied": implied,
         "state": state,
         "facts": [(fact.phrases, fact.not_) for fact in slot.facts]

@@ -102,3 +102,18 @@ def test_validate_sees_when_the_description_is_of_another_state(tmp_path):
     assert "--format croissant" in stale.hint
     (folder / "croissant.json").write_text("[]")
     assert "broken_croissant" in {fault.code for fault in validate_folder(folder)}
+
+
+def test_the_card_counts_answers_that_rest_on_a_tool_or_on_a_reviewer(folder, tmp_path):
+    first, second, *others = samples(folder)
+    names = [slot.name for slot in first.answer]
+    by_tool = first.model_copy(update={"metadata": {"tool_values": names}})
+    own = {"own_labels": {second.answer[0].name: ["Ada"]}}
+    typed = second.model_copy(update={"metadata": own})
+    write_card(tmp_path, HEADER, [by_tool, typed, *others])
+    text = (tmp_path / "README.md").read_text()
+    assert (
+        f"{len(names)} are results of tools that no label stands behind, and reviewers typed 1."
+        in text
+    )
+    assert "Tolerances are set by task, before any tool runs" not in text

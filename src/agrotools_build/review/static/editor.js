@@ -137,7 +137,7 @@ function pick(number, path, value) {
     armed.act(found);
     render();
   } else if (armed?.kind === "part") {
-    change((now) => Object.assign(now.parts[armed.part], { from: found.$ref }));
+    change((now) => Object.assign(now.parts[armed.part], { from: found.$ref, value: "stands" }));
   } else if (armed?.kind === "new part" || !state().parts.length) {
     const taken = new Set(state().parts.map((part) => part.name));
     change((now) => now.parts.push({ ...partFor(path, value, files(), taken), from: found.$ref }));
@@ -290,10 +290,21 @@ function bar() {
     act("redo", "Redo", "Ctrl Shift Z", () => { work.redo(); render(); }),
     act("run", "Run all", "Ctrl Enter", run),
     act("save", "Save", "Ctrl S", save),
-    act("discard", "Discard", "Forget this work", discard),
+    discardButton(),
     act("close", "Close", "Esc: the work is kept", () => close()),
     make("output", { className: "dim", dataset: { shows: "running" } }),
     make("output", { className: "dim", dataset: { shows: "kept" } }));
+}
+
+// The first click asks, as the work is lost for good; leaving the button takes the question back.
+function discardButton() {
+  const made = button("Discard", () => {
+    if (made.dataset.asked) { discard(); return; }
+    made.dataset.asked = "yes";
+    made.textContent = "Click again to lose this work";
+  }, { dataset: { do: "discard" }, title: "Forget this work" });
+  made.addEventListener("blur", () => { delete made.dataset.asked; made.textContent = "Discard"; });
+  return made;
 }
 
 work.onKept((text) => { const found = pane.querySelector("[data-shows=kept]"); if (found) found.textContent = text; });

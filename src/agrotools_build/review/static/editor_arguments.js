@@ -134,7 +134,7 @@ function variables(value, number, act, argument) {
       : [text(typeof item === "object" ? JSON.stringify(item) : item, "value", `value of ${name} of step ${number + 1}`, `steps.${number}.${argument}.${name}`, (now, merge) => act.change([argument, name], parsed(now), merge))];
     box.append(make("span", { className: "variable" }, label, "=", ...fields, takeButton([argument, name], number, act) ?? "", remove));
   }
-  box.append(button("Add a variable", () => act.change([argument], { ...value, [freeName(value)]: 0 })));
+  box.append(button("Add a variable", () => act.change([argument], { ...value, [freeName(value)]: "" })));
   return box;
 }
 

@@ -45,22 +45,38 @@ function stateView(part, number, state, isOld, act) {
   const box = make("div", { className: `part-state ${state?.state ?? ""}` });
   if (!state) { box.append(make("p", { className: "dim small", textContent: "Run the steps to see the value." })); return box; }
   const says = (text, className = "") => box.append(make("p", { textContent: text, className }));
-  if (part.value === "result" || !isOld) {
+  if (!isOld) { newPartState(part, number, state, act, says, box); return box; }
+  if (part.value === "result") {
     if (state.state === "missing") says(`✗ ${state.reason}`, "error");
     else says(`✓ ${state.result}`, "right");
-    if (isOld) {
-      if (state.stands && state.stands !== state.result) says(`${state.stands} stood in the sample`, "dim small");
-      box.append(button("Back to the value of the sample", () => act.part(number, { value: "stands" })));
-    }
+    if (state.stands && state.stands !== state.result) says(`${state.stands} stood in the sample`, "dim small");
+    box.append(button("Back to the value of the sample", () => act.part(number, { value: "stands" })));
     return box;
   }
   says(`${state.state === "same" ? "✓ " : ""}${state.stands} stands in the sample${part.value === "label" ? ", kept as a label" : ""}`, state.state === "same" ? "right" : "");
   if (state.state === "same") return box;
   says(state.state === "missing" ? `✗ the results give no value: ${state.reason}` : `✗ the results give ${state.result}`, "error");
-  if (part.value === "stands" && state.state === "differs") {
-    box.append(button("Take the result", () => act.part(number, { value: "result" }), { className: "take-result" }), " ", button("Keep the label", () => act.part(number, { value: "label" }), { className: "keep-label", title: "The label is right, and the tool is wrong: the sample says so" }));
-  }
+  if (part.value === "stands") box.append(...choiceButtons(number, state.state === "differs", act));
   return box;
+}
+
+// A part that the sample does not have takes the folder's label; where the tool says something else, the reviewer chooses.
+function newPartState(part, number, state, act, says, box) {
+  if (state.state === "missing") says(`✗ ${state.reason}`, "error");
+  if (state.state === "same") says(`✓ ${state.result}`, "right");
+  if (state.origin) says(state.origin, state.state === "differs" ? "" : "dim small");
+  if (state.state === "differs") {
+    says(`✗ the answer is ${state.stands} by the label, but the results give ${state.result || `none: ${state.reason}`}`, "error");
+    box.append(...choiceButtons(number, Boolean(state.result), act));
+  } else if (part.value !== "stands") {
+    box.append(button("Choose again", () => act.part(number, { value: "stands" })));
+  }
+}
+
+function choiceButtons(number, hasResult, act) {
+  const take = button("Take the result", () => act.part(number, { value: "result" }), { className: "take-result" });
+  const keep = button("Keep the label", () => act.part(number, { value: "label" }), { className: "keep-label", title: "The label is right, and the tool is wrong: the sample says so" });
+  return hasResult ? [take, " ", keep] : [keep];
 }
 
 // Return a part for a value that was chosen in a result.
@@ -69,7 +85,7 @@ export function partFor(path, value, files, taken) {
   const plain = field.toLowerCase().replace(/[^a-z0-9_]+/g, "_").replace(/^[^a-z]+/, "") || "answer";
   let name = plain;
   for (let number = 2; taken.has(name); number += 1) name = `${plain}_${number}`;
-  return { name, label: field.replaceAll("_", " "), form: formOf(value, files), from: "", unit: null, choices: [], value: "result" };
+  return { name, label: field.replaceAll("_", " "), form: formOf(value, files), from: "", unit: null, choices: [], value: "stands" };
 }
 
 function formOf(value, files) {
