@@ -11,15 +11,13 @@ TOOL_VALUES = "tool_values"
 """Metadata of a sample: names of the parts of its answer whose value is a tool's result, as no label was used."""
 OWN_LABELS = "own_labels"
 """Metadata of a sample: names of the parts whose value reviewers typed, with their names."""
-_NO_LABEL = "no label stands behind"
-"""What a doubt of a draft says of a value that only a tool measured."""
 
 
 def origin_of(sample: Sample, slot: Slot) -> Origin:
     """Return where the value of a part of the answer comes from."""
     if slot.name in _names(sample, OWN_LABELS):
         return "reviewer"
-    if slot.name in _names(sample, TOOL_VALUES) or _is_doubted(sample):
+    if slot.name in _names(sample, TOOL_VALUES):
         return "tool"
     return "label"
 
@@ -38,12 +36,3 @@ def is_composed(sample: Sample) -> bool:
 def _names(sample: Sample, key: str) -> list[str]:
     names = sample.metadata.get(key)
     return [str(name) for name in names] if isinstance(names, list | dict) else []
-
-
-def _is_doubted(sample: Sample) -> bool:
-    draft = sample.metadata.get("draft")
-    doubts = draft.get("doubts") if isinstance(draft, dict) else None
-    has_decisions = TOOL_VALUES in sample.metadata
-    if has_decisions or not isinstance(doubts, list):
-        return False
-    return any(_NO_LABEL in str(doubt) for doubt in doubts)

@@ -1,8 +1,9 @@
 """Checks of a drafted question after its calls ran: a sample, or the reason why it is dropped."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
@@ -24,6 +25,7 @@ from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import guess_points
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
+from agrotools_build.answer_origin import TOOL_VALUES
 from agrotools_build.composing import (
     AnswerPart,
     CannotCompose,
@@ -152,7 +154,24 @@ async def checked(
     _check_steps(sample)
     _check_words(sample)
     await _check_other_tools(sample, runner)
-    return Checked(sample, tuple(_doubts(sample, steps, labels)))
+    unlabelled = _unlabelled(sample, steps, labels)
+    if unlabelled:
+        metadata = {**sample.metadata, TOOL_VALUES: list(unlabelled)}
+        sample = sample.model_copy(update={"metadata": metadata})
+    return Checked(sample, tuple(_doubts(sample, steps, unlabelled)))
+
+
+def _unlabelled(
+    sample: Sample, steps: Sequence[ReferenceStep], labels: Labels
+) -> dict[str, list[Root]]:
+    """Return the measured values that no label stands behind, by the part of the answer that rests on them."""
+    by_part: dict[str, list[Root]] = {}
+    for slot in sample.answer:
+        for root in roots_of(slot.from_ or "", steps):
+            known = labels.truth_of(steps[root.step], sample.files) or {}
+            if value_at(root.path, known) is None:
+                by_part.setdefault(slot.name, []).append(root)
+    return by_part
 
 
 def _with_label(step: ReferenceStep, files: Sequence[SampleFile], labels: Labels) -> ReferenceStep:
@@ -195,7 +214,8 @@ def _check_inputs(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels
             known = value_at(root.path, labels.truth_of(step, sample.files))
             seen = value_at(root.path, step.observation.result if step.observation else None)
             if known is not None and not _agree(known, seen, step, root):
-                why = f"{root.path} of step {root.step} ({step.tool}) is {known} by the labels, and {seen} by the tool"
+                what = f"{root.path} of step {root.step + 1} ({step.tool})"
+                why = f"{what} is {known} by the labels, and {seen} by the tool"
                 raise Dropped("contradicts_label", why)
 
 
@@ -276,7 +296,7 @@ def _check_calculations(steps: Sequence[ReferenceStep]) -> None:
         value = f"steps[{number}].observation.value"
         for root in roots_of(value, steps) if step.tool == "calculate" else ():
             if _gives(value, root, steps):
-                why = f"step {number} (calculate) gives {root.path} of step {root.step} unchanged"
+                why = f"step {number + 1} (calculate) gives {root.path} of step {root.step + 1} unchanged"
                 raise Dropped("idle_step", why)
 
 
@@ -367,7 +387,9 @@ def _call_of(tool: str, sample: Sample) -> Arguments | None:
     return arguments or None
 
 
-def _doubts(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> list[str]:
+def _doubts(
+    sample: Sample, steps: Sequence[ReferenceStep], unlabelled: Mapping[str, Sequence[Root]]
+) -> list[str]:
     """Return what a reviewer should look at, each as a short sentence."""
     doubts: list[str] = []
     for number, step in enumerate(steps):
@@ -377,12 +399,9 @@ def _doubts(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> l
             doubts.append(
                 f"step {number + 1} ({step.tool}) has flags: {', '.join(map(str, flags))}"
             )
-    found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
-    for root in dict.fromkeys(found):
-        step = steps[root.step]
-        known = labels.truth_of(step, sample.files) or {}
-        if value_at(root.path, known) is None:
-            doubts.append(f"step {root.step + 1} ({step.tool}): no label stands behind {root.path}")
+    for root in dict.fromkeys(chain.from_iterable(unlabelled.values())):
+        tool = steps[root.step].tool
+        doubts.append(f"step {root.step + 1} ({tool}): no label stands behind {root.path}")
     for slot in sample.answer:
         if isinstance(slot, ToleranceSlot) and slot.margin > _WIDE * abs(slot.value):
             share = slot.margin / abs(slot.value)
