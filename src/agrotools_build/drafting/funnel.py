@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
-from agrotools.formats.funnel import DRAFTS_KEY, STAGES
+from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.funnel import DRAFTS_KEY, STAGES, Funnel, stored_funnel
 from agrotools_build.review.agreement import ReviewJournal, review_status, valid_decisions
 
 _BEFORE_REVIEW = STAGES[:3]
@@ -51,6 +52,20 @@ def reviewed_by_family(
         of_family["corrected"] += sample_id in corrected or status == "edited"
         of_family["accepted"] += status in ("accepted", "edited")
     return {family: dict(of_family) for family, of_family in counts.items()}
+
+
+def funnel_under_review(
+    benchmark: Benchmark, contents: Mapping[str, str], journal: Path
+) -> Funnel | None:
+    """Return the funnel of a folder with the decisions of a journal; None if no model drafted the folder.
+
+    ``contents``: as of :func:`reviewed_by_family`.
+    """
+    metadata = benchmark.header.metadata
+    if DRAFTS_KEY not in metadata:
+        return None
+    families = {sample.id: sample.family for sample in benchmark.samples}
+    return stored_funnel(metadata, reviewed_by_family(families, contents, journal))
 
 
 def _corrected(journal: Path) -> set[str]:

@@ -2,7 +2,7 @@
 
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY, Funnel, stored_funnel
-from agrotools_build.drafting.funnel import reviewed_by_family
+from agrotools_build.drafting.funnel import funnel_under_review
 from agrotools_build.review.agreement import REVIEW_FILE
 from agrotools_build.review.material import open_material
 
@@ -13,6 +13,4 @@ def funnel_of(benchmark: Benchmark) -> Funnel | None:
     journal = benchmark.root / REVIEW_FILE
     if DRAFTS_KEY not in metadata or REVIEWED_KEY in metadata or not journal.is_file():
         return stored_funnel(metadata)
-    families = {sample.id: sample.family for sample in benchmark.samples}
-    contents = open_material(str(benchmark.root)).contents
-    return stored_funnel(metadata, reviewed_by_family(families, contents, journal))
+    return funnel_under_review(benchmark, open_material(str(benchmark.root)).contents, journal)

@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,9 +34,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agrotools.core import AgrotoolsError, Sample, SampleFile, UsageError
 from agrotools.report.html.page import LOOK
 from agrotools.report.layout import harmless, value_text
+from agrotools_build.drafting.funnel import funnel_under_review
 from agrotools_build.review.agreement import (
     Decision,
     ReviewJournal,
+    SummaryPart,
     edit_text,
     effective_edits,
     review_parts,
@@ -85,6 +87,21 @@ async def answer_error(_: Request, error: Exception) -> Response:
     if isinstance(error, OSError):
         return JSONResponse({"error": f"not stored: {error.strerror or error}"}, 507)
     return JSONResponse({"error": str(error)}, 500)
+
+
+def funnel_parts(material: Material, journal: Path) -> Iterator[SummaryPart]:
+    """Yield how far the drafts of a model came, by family; nothing if no model drafted what is under review."""
+    if material.benchmark is None:
+        return
+    funnel = funnel_under_review(material.benchmark, material.contents, journal)
+    if funnel is None:
+        return
+    rows = [
+        [family, *map(str, counts.values())]
+        for family, counts in {**funnel.by_family, "all": funnel.stages}.items()
+    ]
+    yield {"text": "Questions drafted by a model:"}
+    yield {"head": ["", *funnel.stages], "rows": rows}
 
 
 class Review:
@@ -143,11 +160,14 @@ class Review:
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in [*self.material.facts]]
-        summary = review_parts(summary_of(self.material.contents, decisions))
+        summary = [
+            *review_parts(summary_of(self.material.contents, decisions)),
+            *funnel_parts(self.material, self.journal.path),
+        ]
         return JSONResponse(
             {
                 "samples": rows,
-                "summary": [*summary],
+                "summary": summary,
                 "unfinished": self.correcting.unfinished(reviewer),
             }
         )
