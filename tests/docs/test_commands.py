@@ -46,7 +46,7 @@ NOT_RUN = {
     r"build --scenes|cmmlu": "takes many minutes",
     r"benchmarks get|eval field": "downloads",
     r"review photos-drafts|describe photos-drafts": "needs drafts of a model: tests/authoring/drafting",
-    r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
+    r"review my-benchmark( --apply.*| --by Ada)?$": "waits in the browser, or for decisions made there",
     r"review field ": "waits in the browser, and needs the photographs of field",
     r"agrotools view": "serves until it is stopped: tests/engine/cli/test_view_command.py",
     r"agrotools serve": "serves until it is stopped: tests/tools/serve",
