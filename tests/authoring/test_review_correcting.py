@@ -8,13 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from agrotools.core import ReferenceStep, Sample
-from agrotools.core.record import update_literals
+from agrotools.core.record import renumbered_text, update_literals
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.review.agreement import Decision, ReviewJournal, summary_of
 from agrotools_build.review.correcting import (
     Written,
     corrected_sample,
-    moved_text,
     part_states,
     run_steps,
     steps_with_truth,
@@ -126,7 +125,7 @@ def test_a_changed_call_loses_its_label_and_the_reviewer_says_which_value_counts
 
 
 def test_references_follow_their_steps(base: Sample):
-    assert moved_text("steps[0].observation.a + steps[1].observation.b", {0: 1, 1: 0}) == (
+    assert renumbered_text("steps[0].observation.a + steps[1].observation.b", {0: 1, 1: 0}) == (
         "steps[1].observation.a + steps[0].observation.b"
     )
     fields = written_of(base)

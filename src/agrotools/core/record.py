@@ -568,7 +568,7 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
         raise UnresolvedRef(f"{ref!r} is not of the form steps[N].observation.field")
     index = int(match["step"])
     if index >= len(results):
-        raise UnresolvedRef(f"{ref}: there is no such step")
+        raise UnresolvedRef(f"{ref}: there is no step {index}")
     value: JsonValue = results[index]
     if value is None:
         raise UnresolvedRef(f"{ref}: that step has no result")
@@ -631,6 +631,34 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
             resolve_ref(cast(str, item["$ref"]), results) if isinstance(item, dict) else item
         ),
     )
+
+
+def without_literals(value: JsonValue) -> JsonValue:
+    """Return ``value`` with the literal of each reference object removed."""
+    return _with_leaves(
+        value, lambda item: {"$ref": item["$ref"]} if isinstance(item, dict) else item
+    )
+
+
+def renumbered_text(text: str, numbers: Mapping[int, int]) -> str:
+    """Return a reference or an expression with the numbers that its steps have now; others stay."""
+    return REF_PATTERN.sub(
+        lambda match: (
+            f"steps[{numbers.get(int(match['step']), match['step'])}].observation{match['path']}"
+        ),
+        text,
+    )
+
+
+def renumber_refs(value: JsonValue, numbers: Mapping[int, int]) -> JsonValue:
+    """Return ``value`` with the numbers that the steps of its reference objects have now; others stay."""
+
+    def renumbered(item: JsonValue) -> JsonValue:
+        if not isinstance(item, dict):
+            return item
+        return {**item, "$ref": renumbered_text(str(item["$ref"]), numbers)}
+
+    return _with_leaves(value, renumbered)
 
 
 def rename_texts(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:

@@ -20,11 +20,16 @@ ByFamily = Mapping[str, Mapping[str, int]]
 
 
 class Funnel(FrozenModel):
-    """How many drafts came to each of :data:`STAGES`, by family, too; ``dropped``: by the reason of a check."""
+    """Counts of drafts at each of :data:`STAGES`, by family, too; ``dropped``: by the reason of a check."""
 
     stages: Counts
     by_family: dict[str, Counts]
     dropped: Counts = {}
+
+    @property
+    def rows(self) -> dict[str, Counts]:
+        """Counts of each family, and of all at the end."""
+        return {**self.by_family, "all": self.stages}
 
 
 def stored_funnel(

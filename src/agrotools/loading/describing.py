@@ -47,7 +47,7 @@ class DecidingCalls(FrozenModel):
 
 
 class TaskTypePlan(FrozenModel):
-    """What two runs must differ by on the questions of one task type, as :attr:`Description.detectable` says it."""
+    """Difference that two runs must have on the questions of one task type, as in :attr:`Description.detectable`."""
 
     questions: int
     clusters: int
@@ -111,7 +111,7 @@ class Description(FrozenModel):
     deciding: DecidingCalls | None = None
     """Calls whose result decides; None from :func:`describe`, and if no question has true results."""
     funnel: Annotated[Funnel | None, Field(exclude_if=lambda funnel: funnel is None)] = None
-    """How far drafts came; None from :func:`describe`, and if no model drafted the questions."""
+    """Counts of drafts by stage; None from :func:`describe`, and if no model drafted the questions."""
     notes: tuple[str, ...] = ()
 
 

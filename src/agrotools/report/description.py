@@ -51,7 +51,7 @@ def description_tables(described: Description) -> list[Part]:
 def funnel_tables(funnel: Funnel) -> list[ReportTable]:
     """Return how far the drafts of a model came, by family, and why others were dropped."""
     table = new_table("Questions drafted by a model", [*funnel.stages])
-    for family, stages in {**funnel.by_family, "all": funnel.stages}.items():
+    for family, stages in funnel.rows.items():
         table.add_row(family, *(f"{count:,}" for count in stages.values()))
     if not funnel.dropped:
         return [table]

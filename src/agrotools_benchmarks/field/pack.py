@@ -104,7 +104,7 @@ class Numbers(FrozenModel):
 
 
 _OPENERS = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.decompress}
-"""What unpacks a file, by its first two bytes."""
+"""Function that unpacks a file, by its first two bytes."""
 
 
 def read_numbers(content: bytes, numbers: Numbers) -> NDArray[np.float32] | NDArray[np.uint8]:
@@ -179,7 +179,7 @@ def bands_as_tiff(values: NDArray[np.float32] | NDArray[np.uint8]) -> bytes:
 
 
 _UNSIGNED, _FLOATING = 1, 3
-"""What numbers are in a TIFF."""
+"""Codes of the kind of numbers in a TIFF."""
 _ENTRY = struct.Struct("<HHI4s")
 """Field of a TIFF's directory: tag, type, count, and the values or their place."""
 _TIFF_FORMS = {"H": 3, "I": 4}

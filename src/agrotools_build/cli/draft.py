@@ -32,7 +32,7 @@ _SERVED_TIMEOUT_S = 3600.0
 
 @dataclass(frozen=True)
 class AskedModel:
-    """How the model is reached and asked."""
+    """Options of the model: its address, key and server, and the settings of requests."""
 
     PANEL = "Model and endpoint"
     base_url: str | None = None

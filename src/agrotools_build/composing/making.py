@@ -68,7 +68,7 @@ def compose_sample(written: Composition, root: Path) -> Sample:
         )
     slots = tuple(bound_slot(part, steps, written.files) for part in written.parts)
     reference = ReferenceTrajectory(steps=steps)
-    answer_type = _answer_type(slots)
+    answer_type = answer_type_of(slots)
     instance = QuestionInstance(written.files, (), slots, answer_type, {})
     family = written.family or FAMILY_OF_TASK_TYPE.get(written.task_type, "")
     if family not in FAMILIES and not written.family:
@@ -133,7 +133,8 @@ def _checked_steps(steps: Sequence[ReferenceStep]) -> tuple[ReferenceStep, ...]:
     return grouped(checked)
 
 
-def _answer_type(slots: Sequence[Slot]) -> AnswerType:
+def answer_type_of(slots: Sequence[Slot]) -> AnswerType:
+    """Return the answer type of a sample whose answer has these parts."""
     kinds = {slot.type for slot in slots}
     if "plot" in kinds:
         return "plot"

@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.calling import get_tool
-from agrotools.core import Arguments, ReferenceStep, ToolError, UnresolvedRef, UsageError
+from agrotools.core import Arguments, ReferenceStep, ToolError, UnresolvedRef
 from agrotools.core.record import (
     REF_PATTERN,
     Results,
@@ -28,11 +27,13 @@ from agrotools.core.record import (
     resolve_ref,
     resolved_value,
 )
+from agrotools.loading.sample_checks import tool_or_none
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
 from agrotools_build.composing.reasons import CannotCompose
 from agrotools_build.composing.running import results_of
 from agrotools_build.own_photos.plan import measures
+from agrotools_build.references import steps_used
 from agrotools_build.templates.template import exact_result
 
 EXACT_TOOLS = frozenset({"calculate", "plot", "lookup_agronomy"})
@@ -114,10 +115,8 @@ def _looks_at(step: ReferenceStep) -> tuple[str, ...]:
 
 def agreement_of(tool: str) -> Mapping[str, Any]:
     """Return what each argument of a tool is: a file, a box, a choice; empty if the tool is not installed."""
-    try:
-        return get_tool(tool).spec.agreement
-    except UsageError:
-        return {}
+    known = tool_or_none(tool)
+    return known.spec.agreement if known else {}
 
 
 def roots_of(expression: str, steps: Sequence[ReferenceStep]) -> list[Root]:
@@ -208,14 +207,9 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
     results: list[dict[str, JsonValue] | None] = []
     touched: set[int] = set()
     for number, (step, result) in enumerate(zip(steps, results_of(steps), strict=True)):
-        uses = {
-            int(match["step"])
-            for _, target, _ in iter_refs(dict(step.arguments))
-            for match in REF_PATTERN.finditer(target)
-        }
         if step.truth is not None:
             touched.add(number)
-        if step.tool in EXACT_TOOLS and uses & touched:
+        if step.tool in EXACT_TOOLS and steps_used(step.arguments) & touched:
             arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
             result = {**(result or {}), **_calculated(number, step.tool, arguments)}
             touched.add(number)

@@ -8,7 +8,6 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.calling import get_tool
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     Arguments,
@@ -17,10 +16,10 @@ from agrotools.core import (
     SampleFile,
     Slot,
     ToleranceSlot,
-    UsageError,
     first_error,
 )
 from agrotools.core.record import REF_PATTERN, literal_value
+from agrotools.loading.sample_checks import tool_or_none
 from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import guess_points
 from agrotools.text.expressions import ExpressionError, evaluate_from
@@ -125,15 +124,17 @@ async def checked(
     Raises:
         Dropped: a check refuses it.
     """
-    labelled = [_with_label(step, pictures.files, labels) for step in steps]
+    known = [labels.truth_of(step, pictures.files) for step in steps]
+    labelled = [_with_label(step, noted) for step, noted in zip(steps, known, strict=True)]
+    task_type = _task_type(parts, steps, pictures)
     try:
         sample = compose_sample(
             Composition(
                 id=number,
                 query=draft.question,
                 files=pictures.files,
-                task_type=_task_type(parts, steps, pictures),
-                family=_family(parts, steps, pictures),
+                task_type=task_type,
+                family=FAMILY_OF_TASK_TYPE.get(task_type, pictures.family),
                 steps=tuple(labelled),
                 parts=tuple(parts),
                 toolset=runner.toolset,
@@ -145,7 +146,7 @@ async def checked(
             runner.root,
         )
         _check_labels(sample, parts, steps, pictures.files)
-        _check_inputs(sample, steps, labels)
+        _check_inputs(sample, steps, known)
     except CannotCompose as error:
         raise dropped(error) from error
     except ValidationError as error:
@@ -154,34 +155,36 @@ async def checked(
     _check_steps(sample)
     _check_words(sample)
     await _check_other_tools(sample, runner)
-    unlabelled = _unlabelled(sample, steps, labels)
+    unlabelled = _unlabelled(sample, steps, known)
     if unlabelled:
         metadata = {**sample.metadata, TOOL_VALUES: list(unlabelled)}
         sample = sample.model_copy(update={"metadata": metadata})
     return Checked(sample, tuple(_doubts(sample, steps, unlabelled)))
 
 
+_Known = Sequence[Mapping[str, JsonValue] | None]
+"""What people noted of the result of each step; None where nobody did."""
+
+
 def _unlabelled(
-    sample: Sample, steps: Sequence[ReferenceStep], labels: Labels
+    sample: Sample, steps: Sequence[ReferenceStep], known: _Known
 ) -> dict[str, list[Root]]:
     """Return the measured values that no label stands behind, by the part of the answer that rests on them."""
     by_part: dict[str, list[Root]] = {}
     for slot in sample.answer:
         for root in roots_of(slot.from_ or "", steps):
-            known = labels.truth_of(steps[root.step], sample.files) or {}
-            if value_at(root.path, known) is None:
+            if value_at(root.path, known[root.step]) is None:
                 by_part.setdefault(slot.name, []).append(root)
     return by_part
 
 
-def _with_label(step: ReferenceStep, files: Sequence[SampleFile], labels: Labels) -> ReferenceStep:
+def _with_label(step: ReferenceStep, noted: Mapping[str, JsonValue] | None) -> ReferenceStep:
     """Return a step with what people noted in place of what its tool returned."""
     observation = step.observation
-    known = labels.truth_of(step, files)
-    if known is None or observation is None or observation.result is None:
+    if noted is None or observation is None or observation.result is None:
         return step
     seen = without_artifacts(observation.result, observation)
-    return step.model_copy(update={"truth": {**seen, **known}})
+    return step.model_copy(update={"truth": {**seen, **noted}})
 
 
 def _check_labels(
@@ -198,7 +201,7 @@ def _check_labels(
             raise Dropped("contradicts_label", why)
 
 
-def _check_inputs(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels) -> None:
+def _check_inputs(sample: Sample, steps: Sequence[ReferenceStep], known: _Known) -> None:
     """Raise Dropped if a label contradicts a value that the answer is calculated from, whatever the answer is.
 
     A remainder or a comparison may be right by chance.
@@ -211,24 +214,24 @@ def _check_inputs(sample: Sample, steps: Sequence[ReferenceStep], labels: Labels
         roots = roots_of(from_, steps)
         for root in roots:
             step = steps[root.step]
-            known = value_at(root.path, labels.truth_of(step, sample.files))
+            noted = value_at(root.path, known[root.step])
             seen = value_at(root.path, step.observation.result if step.observation else None)
-            if known is not None and not _agree(known, seen, step, root):
+            if noted is not None and not _agree(noted, seen, step, root):
                 what = f"{root.path} of step {root.step + 1} ({step.tool})"
-                why = f"{what} is {known} by the labels, and {seen} by the tool"
+                why = f"{what} is {noted} by the labels, and {seen} by the tool"
                 raise Dropped("contradicts_label", why)
 
 
-def _agree(known: JsonValue, seen: JsonValue, step: ReferenceStep, root: Root) -> bool:
+def _agree(noted: JsonValue, seen: JsonValue, step: ReferenceStep, root: Root) -> bool:
     """Return True if a tool gave what a label says: a number within its error, or a name of the same thing."""
-    if is_number(known) and is_number(seen):
-        label = float(str(known))
+    if is_number(noted) and is_number(seen):
+        label = float(str(noted))
         result = step.observation.result if step.observation else None
         error = stated_error(step.tool, root.path, result)
         return abs(float(str(seen)) - label) <= error.margin_of(label)
-    if isinstance(known, str) and isinstance(seen, str):
-        return means(known, seen)
-    return known == seen
+    if isinstance(noted, str) and isinstance(seen, str):
+        return means(noted, seen)
+    return noted == seen
 
 
 def _task_type(
@@ -240,10 +243,6 @@ def _task_type(
             if (measure.tool, measure.answer) == (steps[root.step].tool, root.path):
                 return measure.task_type
     return pictures.task_type
-
-
-def _family(parts: Sequence[AnswerPart], steps: Sequence[ReferenceStep], pictures: Pictures) -> str:
-    return FAMILY_OF_TASK_TYPE.get(_task_type(parts, steps, pictures), pictures.family)
 
 
 def _kind_of(steps: Sequence[ReferenceStep], parts: Sequence[AnswerPart]) -> str:
@@ -371,10 +370,10 @@ def _call_of(tool: str, sample: Sample) -> Arguments | None:
     given: Arguments = {}
     for step in sample.reference.steps:
         given.update({name: literal_value(value) for name, value in step.arguments.items()})
-    try:
-        spec = get_tool(tool).spec
-    except UsageError:  # a benchmark may offer tools that are not installed
+    known = tool_or_none(tool)
+    if known is None:  # a benchmark may offer tools that are not installed
         return None
+    spec = known.spec
     required = cast("Sequence[str]", spec.parameters.get("required", ()))
     arguments: Arguments = {}
     for name in required:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from agrotools.calling import get_tool
-from agrotools.core import SampleFile, UsageError
+from agrotools.core import SampleFile
 from agrotools.core.record import REF_PATTERN, is_ref
+from agrotools.loading.sample_checks import tool_or_none
 from agrotools.text.json_kinds import is_number
 from agrotools.text.units import canonical_unit
 from agrotools_build.composing import AnswerPart, TraceStep
@@ -62,30 +62,31 @@ def _stated(question: str) -> Iterator[float]:
 
 def defaults_of(tool: str) -> dict[str, JsonValue]:
     """Return the defaults of the arguments of a tool; empty if it is not installed."""
-    try:
-        return get_tool(tool).spec.defaults
-    except UsageError:
-        return {}
+    known = tool_or_none(tool)
+    return known.spec.defaults if known else {}
+
+
+def _written(value: JsonValue) -> Iterator[JsonValue]:
+    """Yield the numbers and texts in a value that are no result of a call."""
+    if is_ref(value):
+        return
+    if not isinstance(value, dict | list):
+        yield value
+        return
+    for item in value.values() if isinstance(value, dict) else value:
+        yield from _written(item)
 
 
 def _check_numbers(value: JsonValue, stated: set[float], where: str) -> None:
-    if is_ref(value):
-        return
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _check_numbers(item, stated, where)
-    elif is_number(value) and float(str(value)) not in stated:
-        raise Dropped("unstated_number", f"{value} ({where}) stands nowhere in the question")
+    for each in _written(value):
+        if is_number(each) and float(str(each)) not in stated:
+            raise Dropped("unstated_number", f"{each} ({where}) stands nowhere in the question")
 
 
 def _check_texts(value: JsonValue, names: set[str], where: str) -> None:
-    if is_ref(value):
-        return
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _check_texts(item, names, where)
-    elif isinstance(value, str) and value not in names and canonical_unit(value) is None:
-        raise Dropped("written_value", f"{value!r} ({where}) is a text of the model")
+    for each in _written(value):
+        if isinstance(each, str) and each not in names and canonical_unit(each) is None:
+            raise Dropped("written_value", f"{each!r} ({where}) is a text of the model")
 
 
 def _check_expression(

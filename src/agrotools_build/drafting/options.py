@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 
 from agrotools.core import ExactSlot, Sample
 from agrotools.formats.benchmark import Benchmark
@@ -14,7 +13,7 @@ from agrotools_build.drafting.known_names import says_a_choice
 from agrotools_build.drafting.prompting import as_data, prompt
 from agrotools_build.drafting.reasons import Dropped
 from agrotools_build.drafting.replies import DraftedOptions, check_plain, read_reply
-from agrotools_build.drafting.request import DraftRequest, Earlier, Progressed
+from agrotools_build.drafting.request import DraftRequest, Progressed, requests_on
 from agrotools_build.drafting.wordings import check_sample
 from agrotools_build.templates.slot_draft import with_known_names
 
@@ -26,26 +25,15 @@ _FEWEST = 2
 class OptionDrafts:
     """Requests for wrong options of the questions of a folder whose answer is a name."""
 
-    def __init__(self, benchmark: Benchmark, earlier: Earlier) -> None:
+    def __init__(self, benchmark: Benchmark) -> None:
         self._samples: Sequence[Sample] = list(benchmark.samples)
-        self._root, self._earlier = benchmark.root, earlier
+        self._root = benchmark.root
         self._right_of = _names_by_file(self._samples)
 
     def requests(self, most: int) -> list[DraftRequest]:
         """Return at most so many requests, one for each question whose answer is a name."""
         asked = [sample for sample in self._samples if _named(sample) is not None]
-        return [
-            DraftRequest(
-                number=number,
-                kind="distractors",
-                subject=f"{sample.id} {sample.query}",
-                family=sample.family,
-                messages=partial(self._messages, sample),
-                check=partial(self._check, sample),
-                refused=_refused(sample),
-            )
-            for number, sample in enumerate(asked[:most], start=1)
-        ]
+        return requests_on(asked[:most], "distractors", self._messages, self._check, _refused)
 
     def _messages(self, sample: Sample) -> list[Message]:
         slot = _named(sample)

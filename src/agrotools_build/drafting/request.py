@@ -1,7 +1,8 @@
 """A request for one draft, whatever its kind, and what a check needs of the folder that is drafted from."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from agrotools.core import Sample
@@ -37,6 +38,28 @@ class DraftRequest:
     messages: Callable[[], list[Message]]
     check: Callable[[str, Progressed], Awaitable[Checked]]
     refused: Dropped | None = None
+
+
+def requests_on(
+    samples: Sequence[Sample],
+    kind: Kind,
+    messages: Callable[[Sample], list[Message]],
+    check: Callable[[Sample, str, Progressed], Awaitable[Checked]],
+    refused: Callable[[Sample], Dropped | None] = lambda _sample: None,
+) -> list[DraftRequest]:
+    """Return a request about each sample of a folder, in order; the functions get the sample first."""
+    return [
+        DraftRequest(
+            number=number,
+            kind=kind,
+            subject=f"{sample.id} {sample.query}",
+            family=sample.family,
+            messages=partial(messages, sample),
+            check=partial(check, sample),
+            refused=refused(sample),
+        )
+        for number, sample in enumerate(samples, start=1)
+    ]
 
 
 @dataclass

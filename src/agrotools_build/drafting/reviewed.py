@@ -3,7 +3,7 @@
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY, Funnel, stored_funnel
 from agrotools_build.drafting.funnel import funnel_under_review
-from agrotools_build.review.agreement import REVIEW_FILE
+from agrotools_build.review.agreement import REVIEW_FILE, ReviewJournal, valid_decisions
 from agrotools_build.review.material import open_material
 
 
@@ -13,4 +13,6 @@ def funnel_of(benchmark: Benchmark) -> Funnel | None:
     journal = benchmark.root / REVIEW_FILE
     if DRAFTS_KEY not in metadata or REVIEWED_KEY in metadata or not journal.is_file():
         return stored_funnel(metadata)
-    return funnel_under_review(benchmark, open_material(str(benchmark.root)).contents, journal)
+    material = open_material(str(benchmark.root))
+    decided = valid_decisions(ReviewJournal(journal).decisions(), material.contents)
+    return funnel_under_review(benchmark, decided, material.corrected)

@@ -21,7 +21,7 @@ from agrotools_build.drafting.known_names import check_answer_unsaid, entries_sa
 from agrotools_build.drafting.prompting import as_data, prompt
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedWording, check_plain, read_reply
-from agrotools_build.drafting.request import DraftRequest, Earlier, Progressed
+from agrotools_build.drafting.request import DraftRequest, Earlier, Progressed, requests_on
 
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\.[A-Za-z]{2,4}\b")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?!\w)|(?<=\w)\d+(?:[.,]\d+)*(?!\w)")
@@ -52,17 +52,7 @@ class WordingDrafts:
 
     def requests(self, most: int) -> list[DraftRequest]:
         """Return at most so many requests, one for each question in the order of the folder."""
-        return [
-            DraftRequest(
-                number=number,
-                kind="wording",
-                subject=f"{sample.id} {sample.query}",
-                family=sample.family,
-                messages=partial(self._messages, sample),
-                check=partial(self._check, sample),
-            )
-            for number, sample in enumerate(self._samples[:most], start=1)
-        ]
+        return requests_on(self._samples[:most], "wording", self._messages, self._check)
 
     def _messages(self, sample: Sample) -> list[Message]:
         text = prompt(

@@ -7,7 +7,8 @@ The folder ``queue`` is written whole at the end of every command.
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -174,7 +175,7 @@ class Drafting:
             case "wording":
                 return WordingDrafts(self.benchmark, self.earlier).requests(self.options.most)
             case "distractors":
-                return OptionDrafts(self.benchmark, self.earlier).requests(self.options.most)
+                return OptionDrafts(self.benchmark).requests(self.options.most)
 
     def asked(self, request: DraftRequest) -> str:
         """Return the hash of a request: the same one is never asked for twice, another one is."""
@@ -250,9 +251,16 @@ def claim_folder(out: Path, source: Path) -> None:
     Raises:
         RunStoreError: it cannot be written.
     """
+    with _working_in(out):
+        write_whole(out / SOURCE_FILE, f"{source.resolve()}\n".encode())
+
+
+@contextmanager
+def _working_in(out: Path) -> Iterator[None]:
+    """Make the folder of drafts; RunStoreError if it, or what the block writes, cannot be written."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / SOURCE_FILE, f"{source.resolve()}\n".encode())
+        yield
     except OSError as error:
         raise RunStoreError(
             f"cannot work in {out}: {error.strerror or error}", hint="choose another --out"
@@ -282,7 +290,8 @@ def draft(
             hint="questions need pictures, --only distractors needs questions whose answer is a name",
         )
     out = drafting.out
-    lock = _locked(out)
+    with _working_in(out):
+        lock = RunLock(out)
     try:
         with LineFile(out / LEDGER_FILE, DraftRecord, _LEDGER_HINT) as ledger:
             records, pending = drafting.divided(ledger.records)
@@ -303,16 +312,6 @@ def draft(
     finally:
         lock.close()
     return done
-
-
-def _locked(out: Path) -> RunLock:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        return RunLock(out)
-    except OSError as error:
-        raise RunStoreError(
-            f"cannot work in {out}: {error.strerror or error}", hint="choose another --out"
-        ) from error
 
 
 async def _ask(

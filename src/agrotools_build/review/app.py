@@ -89,17 +89,19 @@ async def answer_error(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 500)
 
 
-def funnel_parts(material: Material, journal: Path) -> Iterator[SummaryPart]:
-    """Yield how far the drafts of a model came, by family; nothing if no model drafted what is under review."""
+def funnel_parts(
+    material: Material, decided: Mapping[str, Sequence[Decision]]
+) -> Iterator[SummaryPart]:
+    """Yield how far the drafts of a model came, by family; nothing if no model drafted what is under review.
+
+    ``decided``: the decisions on the present version of each sample.
+    """
     if material.benchmark is None:
         return
-    funnel = funnel_under_review(material.benchmark, material.contents, journal)
+    funnel = funnel_under_review(material.benchmark, decided, material.corrected)
     if funnel is None:
         return
-    rows = [
-        [family, *map(str, counts.values())]
-        for family, counts in {**funnel.by_family, "all": funnel.stages}.items()
-    ]
+    rows = [[family, *map(str, counts.values())] for family, counts in funnel.rows.items()]
     yield {"text": "Questions drafted by a model:"}
     yield {"head": ["", *funnel.stages], "rows": rows}
 
@@ -162,7 +164,7 @@ class Review:
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in [*self.material.facts]]
         summary = [
             *review_parts(summary_of(self.material.contents, decisions)),
-            *funnel_parts(self.material, self.journal.path),
+            *funnel_parts(self.material, by_sample),
         ]
         return JSONResponse(
             {

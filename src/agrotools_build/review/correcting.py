@@ -26,7 +26,14 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.errors import ErrorInfo
-from agrotools.core.record import REF_PATTERN, FileName, Results, is_ref, resolved_value
+from agrotools.core.record import (
+    REF_PATTERN,
+    FileName,
+    Results,
+    renumber_refs,
+    resolved_value,
+    without_literals,
+)
 from agrotools.loading.sample_checks import matches_slot
 from agrotools.loading.validate import check_samples
 from agrotools.report.layout import expected_text
@@ -44,6 +51,7 @@ from agrotools_build.composing import (
     compose_sample,
     results_of,
 )
+from agrotools_build.composing.making import answer_type_of
 from agrotools_build.composing.running import grouped
 from agrotools_build.composing.tolerance import EXACT_TOOLS, value_at
 from agrotools_build.references import steps_in, steps_used, without_artifacts
@@ -95,15 +103,7 @@ class WrittenStep(FrozenModel):
     @classmethod
     def _without_literals(cls, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """Values of references are results, which are never typed."""
-        return {name: _bare(value) for name, value in arguments.items()}
-
-
-def _bare(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        if is_ref(value):
-            return {"$ref": value["$ref"]}
-        return {name: _bare(item) for name, item in value.items()}
-    return [_bare(item) for item in value] if isinstance(value, list) else value
+        return cast("dict[str, JsonValue]", without_literals(arguments))
 
 
 class WrittenPart(FrozenModel):
@@ -252,23 +252,8 @@ def _calculated(tool: str, arguments: Arguments, results: Results) -> dict[str, 
 
 def _same_call(old: ReferenceStep, new: WrittenStep, place: Mapping[int, int]) -> bool:
     """Return True if a call is that of the sample, wherever the calls that it refers to stand now."""
-    arguments = {name: _moved(_bare(value), place) for name, value in old.arguments.items()}
+    arguments = renumber_refs(without_literals(dict(old.arguments)), place)
     return old.tool == new.tool and arguments == new.arguments
-
-
-def _moved(value: JsonValue, place: Mapping[int, int]) -> JsonValue:
-    if isinstance(value, dict) and is_ref(value):
-        return {"$ref": moved_text(str(value["$ref"]), place)}
-    if isinstance(value, dict):
-        return {name: _moved(item, place) for name, item in value.items()}
-    return [_moved(item, place) for item in value] if isinstance(value, list) else value
-
-
-def moved_text(text: str, place: Mapping[int, int]) -> str:
-    """Return a reference or an expression with the numbers of steps that they have now."""
-    for step in sorted(steps_in(text)):
-        text = text.replace(f"steps[{step}].", f"steps<{place.get(step, step)}>.")
-    return text.replace("steps<", "steps[").replace(">.", "].")
 
 
 # --- parts of the answer --------------------------------------------------------------------------------------------
@@ -565,21 +550,7 @@ def corrected_sample(
 
     CannotCompose: it cannot be made, with the reason.
     """
-    failed = next(
-        (
-            number
-            for number, step in enumerate(steps, 1)
-            if _error_of(step) and _was_fine(base, written, number)
-        ),
-        None,
-    )
-    if failed is not None:
-        error = cast(ErrorInfo, _error_of(steps[failed - 1]))
-        raise CannotCompose(
-            "call_fails",
-            f"step {failed} ({steps[failed - 1].tool}): {error.message}",
-            hint=error.hint or "change its arguments",
-        )
+    _check_ran(base, written, steps)
     steps = _chosen_steps(written, steps, base.files, base, labels)
     slots = tuple(_final_slot(part, steps, base) for part in written.parts)
     if not slots:
@@ -587,17 +558,6 @@ def corrected_sample(
             "no_answer", "the answer has no parts", hint="bind a part of the answer to a result"
         )
     toolset = (*base.toolset, *(step.tool for step in steps if step.tool not in base.toolset))
-    entry: dict[str, JsonValue] = {"by": by, "date": datetime.now(UTC).date().isoformat()}
-    if kept := [part.name for part in written.parts if part.value == "label"]:
-        entry["labels_kept"] = cast(JsonValue, kept)
-    if lost := _lost_labels(base, slots):
-        entry["labels_dropped"] = cast(JsonValue, lost)
-    earlier = base.metadata.get("corrected")
-    corrected = [*(earlier if isinstance(earlier, list) else ()), entry]
-    by_tools = _tool_values(written, steps, base, labels)
-    metadata = {**base.metadata, "corrected": corrected, TOOL_VALUES: by_tools}
-    if not by_tools and TOOL_VALUES not in base.metadata:
-        del metadata[TOOL_VALUES]
     changes: dict[str, Any] = {
         "query": written.query.strip(),
         "task_type": written.task_type,
@@ -608,7 +568,7 @@ def corrected_sample(
         ),
         "answer": with_plot_weights(slots),
         "answer_type": _answer_type(slots, base),
-        "metadata": metadata,
+        "metadata": _corrected_metadata(base, written, steps, slots, by, labels),
     }
     try:
         sample = Sample.model_validate_json(
@@ -622,6 +582,41 @@ def corrected_sample(
         if fault.sample == sample.id:
             raise CannotCompose("faults", f"{fault.code}: {fault.message}", hint=fault.hint)
     return sample
+
+
+def _corrected_metadata(
+    base: Sample,
+    written: Written,
+    steps: Sequence[ReferenceStep],
+    slots: Sequence[Slot],
+    by: str,
+    labels: KnownLabels,
+) -> dict[str, JsonValue]:
+    """Return the metadata of a corrected sample: by whom, what became of labels, and which values are a tool's."""
+    entry: dict[str, JsonValue] = {"by": by, "date": datetime.now(UTC).date().isoformat()}
+    if kept := [part.name for part in written.parts if part.value == "label"]:
+        entry["labels_kept"] = cast(JsonValue, kept)
+    if lost := _lost_labels(base, slots):
+        entry["labels_dropped"] = cast(JsonValue, lost)
+    earlier = base.metadata.get("corrected")
+    metadata = {**base.metadata}
+    metadata["corrected"] = [*(earlier if isinstance(earlier, list) else ()), entry]
+    by_tools = _tool_values(written, steps, base, labels)
+    if by_tools or TOOL_VALUES in base.metadata:
+        metadata[TOOL_VALUES] = cast(JsonValue, by_tools)
+    return metadata
+
+
+def _check_ran(base: Sample, written: Written, steps: Sequence[ReferenceStep]) -> None:
+    """Raise CannotCompose if a call failed that did not fail in the sample."""
+    for number, step in enumerate(steps, 1):
+        error = _error_of(step)
+        if error is not None and _was_fine(base, written, number):
+            raise CannotCompose(
+                "call_fails",
+                f"step {number} ({step.tool}): {error.message}",
+                hint=error.hint or "change its arguments",
+            )
 
 
 def _error_of(step: ReferenceStep) -> ErrorInfo | None:
@@ -723,13 +718,9 @@ def _final_slot(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample)
 
 
 def _answer_type(slots: Sequence[Slot], base: Sample) -> str:
-    """Return the answer type of a sample, which its leading part decides."""
-    kinds = {slot.type for slot in slots}
-    if kinds == {slot.type for slot in base.answer}:
-        return base.answer_type
-    if "plot" in kinds:
-        return "plot"
-    return "tolerance" if kinds == {"tolerance"} else "exact"
+    """Return the answer type of a corrected sample: that of the sample, if its answer has parts of the same types."""
+    is_same = {slot.type for slot in slots} == {slot.type for slot in base.answer}
+    return base.answer_type if is_same else answer_type_of(slots)
 
 
 def drafted_by(sample: Sample, history: Sequence[Version]) -> list[dict[str, str]]:

@@ -26,10 +26,10 @@ from agrotools.core import (
     ReferenceStep,
     Sample,
     SampleFile,
-    UsageError,
     first_error,
 )
 from agrotools.formats.benchmark import FILES_FOLDER
+from agrotools.loading.sample_checks import tool_or_none
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
@@ -161,7 +161,9 @@ class Correcting:
         assert benchmark is not None
         declared = {tool.name for tool in benchmark.header.declared}
         return [
-            name for name in benchmark.header.toolset if name not in declared and _installed(name)
+            name
+            for name in benchmark.header.toolset
+            if name not in declared and tool_or_none(name) is not None
         ]
 
     def _files(self) -> Iterator[dict[str, Any]]:
@@ -416,14 +418,6 @@ def unused_pictures(root: Path, used: Collection[str]) -> dict[str, SampleFile]:
         if file.width_px is not None:  # else it is broken, or no picture
             found[relative] = file.model_copy(update={"path": relative})
     return found
-
-
-def _installed(name: str) -> bool:
-    try:
-        get_tool(name)
-    except UsageError:
-        return False
-    return True
 
 
 def _new_id(key: str) -> str:

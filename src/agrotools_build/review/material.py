@@ -86,6 +86,11 @@ class Material:
         # A copy, as another thread may take in a new question meanwhile.
         return {sample_id: facts.content for sample_id, facts in [*self.facts.items()]}
 
+    @property
+    def corrected(self) -> list[str]:
+        """Ids of samples that reviewers corrected."""
+        return [] if self.versions is None else self.versions.corrected
+
     def update(self) -> None:
         """Take in what reviewers corrected and wrote meanwhile, also in other processes."""
         if self.versions is None:
@@ -350,9 +355,7 @@ def apply_review(
     kept = [sample for sample in (*latest, *written) if sample.id not in gone]
     remaining = [_edited(each, by_sample[each.id]) if each.id in changed else each for each in kept]
     remaining_ids = {sample.id for sample in remaining}
-    corrected_ids = (
-        tuple(one for one in versions.corrected if one in remaining_ids) if versions else ()
-    )
+    corrected_ids = tuple(one for one in material.corrected if one in remaining_ids)
     written_ids = tuple(sample.id for sample in written if sample.id in remaining_ids)
     if not remaining:
         raise BenchmarkError(
@@ -372,7 +375,7 @@ def apply_review(
             "corrected": [*corrected_ids],
             "written": [*written_ids],
         }
-        write_benchmark(folder, _header(benchmark, material, review), remaining)
+        write_benchmark(folder, _header(benchmark, material, by_sample, review), remaining)
         faults = tuple(
             f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder)
         )
@@ -407,7 +410,10 @@ def _edited(sample: Sample, decisions: Sequence[Decision]) -> Sample:
 
 
 def _header(
-    benchmark: Benchmark, material: Material, counts: Mapping[str, JsonValue]
+    benchmark: Benchmark,
+    material: Material,
+    decided: Mapping[str, Sequence[Decision]],
+    counts: Mapping[str, JsonValue],
 ) -> BenchmarkHeader:
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
@@ -418,6 +424,6 @@ def _header(
     review = {"of": benchmark.content_hash, **digest, **counts}
     metadata = {**header.metadata, "review": review}
     if DRAFTS_KEY in metadata:
-        families = {sample.id: sample.family for sample in benchmark.samples}
-        metadata[REVIEWED_KEY] = {**reviewed_by_family(families, material.contents, log)}
+        by_family = reviewed_by_family(benchmark.samples, decided, material.corrected)
+        metadata[REVIEWED_KEY] = {**by_family}
     return header.model_copy(update={"version": version, "metadata": metadata})

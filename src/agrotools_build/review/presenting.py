@@ -267,6 +267,8 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 _REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
+_NO_STEP = re.compile(r"(there is no step )(\d+)")
+"""Missing step in a message on a reference, counted from 0."""
 
 
 def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str, Any]:
@@ -376,7 +378,8 @@ def _argument(value: JsonValue) -> tuple[str, str]:
 
 def steps_from_one(text: str) -> str:
     """Return a text in which references count steps from 1, as in ``step 1 · count``."""
-    return _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
+    text = _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
+    return _NO_STEP.sub(lambda at: f"{at[1]}{int(at[2]) + 1}", text)
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:

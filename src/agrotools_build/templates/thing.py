@@ -8,6 +8,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agrotools.core import AnswerType, Arguments, SampleFile, Slot
+from agrotools.core.record import renumber_refs
 from agrotools_build.references import PlannedCall, ref
 
 Words = Mapping[str, str]
@@ -55,9 +56,6 @@ def _number(text: str) -> JsonValue:
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
-
-
-_STEP = re.compile(r"steps\[(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
         if shared != n:
             steps_of[n].append(steps_of[shared][0])
             continue
-        arguments = _moved(dict(call.arguments), steps_of[n])
+        arguments = renumber_refs(dict(call.arguments), dict(enumerate(steps_of[n])))
         steps_of[n].append(len(placed))
         placed.append(
             replace(call, arguments=cast(Arguments, arguments), group=level if many else call.group)
@@ -150,18 +148,6 @@ def _shared_first_call(things: Sequence[Thing], number: int) -> int:
     first = things[number].before[:1]
     alike = (n for n in range(number) if first and things[n].before[:1] == first)
     return next(alike, number)
-
-
-def _moved(value: JsonValue, steps: Sequence[int]) -> JsonValue:
-    """Renumber references to the steps of a thing as ``steps`` of the sample."""
-    if isinstance(value, dict):
-        if isinstance(target := value.get("$ref"), str):
-            moved = _STEP.sub(lambda match: f"steps[{steps[int(match[1])]}]", target, count=1)
-            return {**value, "$ref": moved}
-        return {key: _moved(item, steps) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_moved(item, steps) for item in value]
-    return value
 
 
 @dataclass(frozen=True)

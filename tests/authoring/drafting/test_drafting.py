@@ -15,7 +15,7 @@ import pytest
 from agrotools.loading import load_folder
 from agrotools.loading.validate import validate_folder
 from agrotools_build.labels import read_labels
-from agrotools_build.review.agreement import Decision, ReviewJournal
+from agrotools_build.review.agreement import Decision, ReviewJournal, valid_decisions
 from agrotools_build.review.app import funnel_parts
 from agrotools_build.review.material import open_material
 from support.command import run_command
@@ -418,7 +418,9 @@ def test_the_description_and_the_card_have_the_funnel_with_the_review(
     _decide(queue, "accept", "reject")
     reviewed = json.loads(run_command("benchmarks", "describe", queue, "--json").stdout)
     assert _of_review(reviewed) == (2, 0, 1)
-    _, table = funnel_parts(open_material(str(queue)), queue / "review.jsonl")
+    material = open_material(str(queue))
+    decisions = ReviewJournal(material.journal).decisions()
+    _, table = funnel_parts(material, valid_decisions(decisions, material.contents))
     assert table["rows"][-1] == ["all", *map(str, reviewed["funnel"]["stages"].values())]
     applied = tmp_path / "applied"
     assert run_command("review", queue, "--apply", "--out", applied).returncode == 0
