@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from agrotools.core import ReferenceStep, Sample
 from agrotools.core.record import renumbered_text, update_literals
+from agrotools_build.answer_origin import TOOL_VALUES
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.review.agreement import Decision, ReviewJournal, summary_of
 from agrotools_build.review.correcting import (
@@ -122,6 +123,61 @@ def test_a_changed_call_loses_its_label_and_the_reviewer_says_which_value_counts
     by_label = corrected_sample(base, Written.model_validate(fields), steps, folder, "Ada")
     assert by_label.answer[0].model_dump()["value"] == 40.0
     assert by_label.metadata["corrected"][0]["labels_kept"] == ["green"]
+
+
+def _refused(base: Sample, folder: Path, fields: dict[str, Any], share: float = 17.0) -> str:
+    """Why a correction is refused whose reviewer keeps the value of the sample."""
+    fields["parts"][0]["value"] = "label"
+    written = Written.model_validate(fields)
+    with pytest.raises(CannotCompose) as refused:
+        corrected_sample(base, written, ran(written, base, share), folder, "Ada")
+    assert "Keep the label" not in str(refused.value.hint)
+    return refused.value.message
+
+
+def test_a_value_given_for_another_calculation_is_not_kept_as_a_label(base: Sample, folder: Path):
+    fields = written_of(base)
+    fields["steps"][1]["arguments"]["expression"] = "4 * g"
+    written = Written.model_validate(fields)
+    (state,) = part_states(written, ran(written, base), base.files, base)
+    assert (state.state, bool(state.not_kept)) == ("differs", True)
+    assert "another calculation" in _refused(base, folder, fields)
+
+    # The calculation may also stand in the part, or be one more step.
+    fields = written_of(base)
+    fields["parts"][0]["from"] = "3 * steps[1].observation.value"
+    assert "another calculation" in _refused(base, folder, fields)
+    fields = written_of(base)
+    value = {"$ref": "steps[1].observation.value"}
+    more = {"tool": "calculate", "arguments": {"expression": "v / 2", "variables": {"v": value}}}
+    fields["steps"].append(more)
+    fields["parts"][0]["from"] = "steps[2].observation.value"
+    assert "another calculation" in _refused(base, folder, fields, share=23.0)
+
+
+def test_a_part_whose_result_was_removed_needs_another_one(base: Sample, folder: Path):
+    fields = written_of(base)
+    fields["parts"][0]["from"] = ""
+    assert "no result is chosen" in _refused(base, folder, fields)
+
+
+def test_a_value_that_a_tool_measured_is_no_label_to_keep(base: Sample, folder: Path):
+    measured = base.model_copy(update={"metadata": {**base.metadata, TOOL_VALUES: ["green"]}})
+    fields = written_of(measured)
+    fields["steps"][0]["arguments"]["region"] = [8, 12, 160, 180]
+    assert "is a tool's" in _refused(measured, folder, fields)
+
+
+def test_a_label_is_kept_wherever_its_steps_stand_now(base: Sample, folder: Path):
+    fields = written_of(base)
+    fields["steps"].insert(0, {"tool": "describe_region", "arguments": {"image": "image_1.png"}})
+    fields["steps"][1]["arguments"]["region"] = [8, 12, 160, 180]
+    share = {"$ref": "steps[1].observation.vegetation_pct"}
+    fields["steps"][2]["arguments"]["variables"]["g"] = share
+    fields["parts"][0] |= {"from": "steps[2].observation.value", "value": "label"}
+    written = Written.model_validate(fields)
+    (state,) = part_states(written, ran(written, base), base.files, base)
+    assert (state.state, state.not_kept) == ("differs", "")
 
 
 def test_references_follow_their_steps(base: Sample):

@@ -31,6 +31,7 @@ from agrotools.core.record import (
     FileName,
     Results,
     renumber_refs,
+    renumbered_text,
     resolved_value,
     without_literals,
 )
@@ -263,7 +264,8 @@ class PartState(FrozenModel):
     """What a part of the answer is after a run, as text for the page.
 
     ``state``: ``same``, ``differs``, or ``missing``. ``stands``: value in the sample, or by the label of the folder;
-    ``result``: what the results give; ``origin``: where the value of a new part comes from.
+    ``result``: what the results give; ``origin``: where the value of a new part comes from. ``not_kept``: why the value
+    of the sample cannot be kept as a label; empty if it can.
     """
 
     state: Literal["same", "differs", "missing"]
@@ -271,6 +273,7 @@ class PartState(FrozenModel):
     result: str = ""
     reason: str = ""
     origin: str = ""
+    not_kept: str = ""
 
 
 def part_states(
@@ -281,7 +284,7 @@ def part_states(
     labels: KnownLabels = (),
 ) -> list[PartState]:
     """Return the state of each part of the answer. ``labels``: what the folder knows of each step."""
-    return [_part_state(part, steps, files, base, labels) for part in written.parts]
+    return [_part_state(part, written, steps, files, base, labels) for part in written.parts]
 
 
 def _slot_of(base: Sample | None, part: WrittenPart) -> Slot | None:
@@ -291,6 +294,7 @@ def _slot_of(base: Sample | None, part: WrittenPart) -> Slot | None:
 
 def _part_state(
     part: WrittenPart,
+    written: Written,
     steps: Sequence[ReferenceStep],
     files: Sequence[SampleFile],
     base: Sample | None,
@@ -306,22 +310,62 @@ def _part_state(
         except CannotCompose as error:
             return _missing(error, stands)
         return PartState(state="same", stands=stands, result=expected_text(slot))
-    if old.made_by_tools or not part.from_:
+    is_calculated_alike = _is_calculated_alike(part, old, written, base)
+    if old.made_by_tools or (not part.from_ and is_calculated_alike):
         return PartState(state="same", stands=stands)
+    not_kept = _why_not_kept(base, old, is_calculated_alike=is_calculated_alike)
+    if not part.from_:
+        reason = "no result is chosen for it any more"
+        return PartState(state="missing", stands=stands, reason=reason, not_kept=not_kept)
     now = _with_words(old, part)
     implied = implied_slot(now, results_of(steps))
     if implied.slot is None:
-        return PartState(state="missing", stands=stands, reason=implied.reason)
+        return PartState(state="missing", stands=stands, reason=implied.reason, not_kept=not_kept)
     # `benchmarks check` compares with true results more closely than a score does with an answer.
-    is_close = _has_truth(base) or part.from_ != old.from_
+    is_close = _has_truth(base) or not is_calculated_alike
     differs = implied.differs or (is_close and not matches_slot(now, implied.value))
     return PartState(
-        state="differs" if differs else "same", stands=stands, result=expected_text(implied.slot)
+        state="differs" if differs else "same",
+        stands=stands,
+        result=expected_text(implied.slot),
+        not_kept=not_kept,
     )
 
 
 def _missing(error: CannotCompose, stands: str = "") -> PartState:
     return PartState(state="missing", stands=stands, reason=f"{error.message}: {error.hint}")
+
+
+def _why_not_kept(base: Sample, old: Slot, *, is_calculated_alike: bool) -> str:
+    """Return why the value of a sample cannot be kept as a label against the results; empty if it can."""
+    if origin_of(base, old) == "tool":
+        return "the value in the sample is a tool's, and no label"
+    if not is_calculated_alike:
+        return "the value in the sample was given for another calculation or another field"
+    return ""
+
+
+def _is_calculated_alike(part: WrittenPart, old: Slot, written: Written, base: Sample) -> bool:
+    """Return True if a part names the same field as in the sample, and follows by the same calculations from what tools
+    measure, wherever the steps stand now. Calls that measure may have changed.
+    """
+    before = base.reference.steps if base.reference else ()
+    place = {step.was: number for number, step in enumerate(written.steps) if step.was is not None}
+    if part.from_ != renumbered_text(old.from_ or "", place):
+        return False
+    waiting = steps_in(part.from_)
+    while waiting:
+        number = waiting.pop()
+        step = written.steps[number] if number < len(written.steps) else None
+        if step is None or step.was is None or step.was >= len(before):
+            return False
+        source = before[step.was]
+        if step.tool not in EXACT_TOOLS and source.tool not in EXACT_TOOLS:
+            continue
+        if not _same_call(source, step, place):
+            return False
+        waiting |= steps_used(step.arguments)
+    return True
 
 
 def _new_part_state(
@@ -529,7 +573,7 @@ def _tool_values(
     for part in written.parts:
         old = _slot_of(base, part)
         if base is not None and old is not None and part.value != "result":
-            is_tools = part.value == "stands" and origin_of(base, old) == "tool"
+            is_tools = origin_of(base, old) == "tool"
         else:
             is_tools = bool(roots_without_label(part.from_, steps, labels))
         if is_tools:
@@ -552,7 +596,7 @@ def corrected_sample(
     """
     _check_ran(base, written, steps)
     steps = _chosen_steps(written, steps, base.files, base, labels)
-    slots = tuple(_final_slot(part, steps, base) for part in written.parts)
+    slots = tuple(_final_slot(part, written, steps, base) for part in written.parts)
     if not slots:
         raise CannotCompose(
             "no_answer", "the answer has no parts", hint="bind a part of the answer to a result"
@@ -657,7 +701,7 @@ def _true_steps(
     """
     kept = [part for part in written.parts if part.value == "label" and _slot_of(base, part)]
     if kept:
-        untrue = {number for part in kept for number in _contradicted(part, steps, base)}
+        untrue = {number for part in kept for number in _contradicted(part, written, steps, base)}
         return [
             step.model_copy(update={"truth": None}) if number in untrue else step
             for number, step in enumerate(steps)
@@ -670,9 +714,11 @@ def _true_steps(
     ]
 
 
-def _contradicted(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample) -> set[int]:
+def _contradicted(
+    part: WrittenPart, written: Written, steps: Sequence[ReferenceStep], base: Sample
+) -> set[int]:
     """Return the steps that a part is bound to, if they give another value than its label."""
-    state = _part_state(part, steps, base.files, base, ())
+    state = _part_state(part, written, steps, base.files, base, ())
     return set() if state.state == "same" else steps_in(part.from_)
 
 
@@ -700,18 +746,23 @@ def _observed(observation: Observation | None) -> dict[str, JsonValue] | None:
     return without_artifacts(observation.result, observation)
 
 
-def _final_slot(part: WrittenPart, steps: Sequence[ReferenceStep], base: Sample) -> Slot:
+def _final_slot(
+    part: WrittenPart, written: Written, steps: Sequence[ReferenceStep], base: Sample
+) -> Slot:
     old = _slot_of(base, part)
     if old is None or part.value == "result":
         return _bound(part, steps, base.files, old)
-    state = _part_state(part, steps, base.files, base, ())
-    if part.value == "stands" and state.state != "same":
+    state = _part_state(part, written, steps, base.files, base, ())
+    is_kept = part.value == "label" and not state.not_kept
+    if state.state != "same" and not is_kept:
         gives = f"the results give {state.result}" if state.result else state.reason
-        ways = "Take the result, Keep the label" if state.result else "Keep the label"
+        why = f"; {state.not_kept}" if state.not_kept else ""
+        ways = ["Take the result"] if state.result else []
+        ways += [] if state.not_kept else ["Keep the label"]
         raise CannotCompose(
             "no_value",
-            f"{part.name}: {state.stands} stands in the sample, but {gives}",
-            hint=f"{ways}, or bind the part to another value",
+            f"{part.name}: {state.stands} stands in the sample, but {gives}{why}",
+            hint=", or ".join([*ways, "choose another value for the part"]),
             part=part.name,
         )
     return _with_words(old, part)

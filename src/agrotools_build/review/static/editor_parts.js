@@ -53,10 +53,12 @@ function stateView(part, number, state, isOld, act) {
     box.append(button("Back to the value of the sample", () => act.part(number, { value: "stands" })));
     return box;
   }
-  says(`${state.state === "same" ? "✓ " : ""}${state.stands} stands in the sample${part.value === "label" ? ", kept as a label" : ""}`, state.state === "same" ? "right" : "");
+  const isKept = part.value === "label" && !state.not_kept;
+  says(`${state.state === "same" ? "✓ " : ""}${state.stands} stands in the sample${isKept ? ", kept as a label" : ""}`, state.state === "same" ? "right" : "");
   if (state.state === "same") return box;
   says(state.state === "missing" ? `✗ the results give no value: ${state.reason}` : `✗ the results give ${state.result}`, "error");
-  if (part.value === "stands") box.append(...choiceButtons(number, state.state === "differs", act));
+  if (state.not_kept) says(`It cannot be kept: ${state.not_kept}.`, "dim small");
+  if (!isKept) box.append(...choiceButtons(number, state.state === "differs", !state.not_kept, act));
   return box;
 }
 
@@ -67,16 +69,16 @@ function newPartState(part, number, state, act, says, box) {
   if (state.origin) says(state.origin, state.state === "differs" ? "" : "dim small");
   if (state.state === "differs") {
     says(`✗ the answer is ${state.stands} by the label, but the results give ${state.result || `none: ${state.reason}`}`, "error");
-    box.append(...choiceButtons(number, Boolean(state.result), act));
+    box.append(...choiceButtons(number, Boolean(state.result), true, act));
   } else if (part.value !== "stands") {
     box.append(button("Choose again", () => act.part(number, { value: "stands" })));
   }
 }
 
-function choiceButtons(number, hasResult, act) {
+function choiceButtons(number, hasResult, canKeep, act) {
   const take = button("Take the result", () => act.part(number, { value: "result" }), { className: "take-result" });
   const keep = button("Keep the label", () => act.part(number, { value: "label" }), { className: "keep-label", title: "The label is right, and the tool is wrong: the sample says so" });
-  return hasResult ? [take, " ", keep] : [keep];
+  return [...(hasResult ? [take, " "] : []), ...(canKeep ? [keep] : [])];
 }
 
 // Return a part for a value that was chosen in a result.
