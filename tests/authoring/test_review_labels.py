@@ -8,6 +8,7 @@ import pytest
 from agrotools.core import ReferenceStep, Sample
 from agrotools_build.answer_origin import TOOL_VALUES, origins_of
 from agrotools_build.composing import CannotCompose, StepRunner
+from agrotools_build.labels import LABELS_FILE, labels_of_samples, read_labels, write_labels
 from agrotools_build.review.correcting import (
     Written,
     corrected_sample,
@@ -18,7 +19,7 @@ from agrotools_build.review.correcting import (
     written_of,
 )
 from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
-from agrotools_build.review.material import open_material
+from agrotools_build.review.material import apply_review, open_material
 from support.review_server import green_blocks
 
 TOOL = "measure_crop_weed_area"
@@ -136,6 +137,17 @@ def test_a_label_that_only_an_answer_has_counts_and_one_of_a_part_of_the_picture
     assert labels.of(ran(MEASURED), base.files)["veg_pct"].value == BY_LABEL
     region = ran(MEASURED, region=[0, 0, 20, 20])
     assert labels.of(region, base.files) == {}
+
+
+def test_labels_beside_the_samples_count_and_stay_in_the_folder_that_apply_writes(
+    base: Sample, folder: Path, tmp_path: Path
+):
+    labels = labels_of_samples([base])
+    write_labels(folder, labels)
+    known_here = FolderLabels([], read_labels(folder)).of(ran(MEASURED), base.files)
+    assert known_here["veg_pct"] == (BY_LABEL, LABELS_FILE)
+    apply_review(open_material(str(folder)), [], tmp_path / "reviewed")
+    assert read_labels(tmp_path / "reviewed") == labels
 
 
 def test_a_calculation_follows_from_the_label_and_parts_cannot_take_both(

@@ -141,18 +141,11 @@ def _files_of(step: ReferenceStep, files: Sequence[SampleFile]) -> list[SampleFi
 
 
 class Labels:
-    """True results of calls, as the samples of a folder and the labels beside them have them, by tool and files."""
+    """What labels say of the results of calls, by tool and files."""
 
-    def __init__(self, samples: Iterable[Sample], noted: Iterable[NotedLabel] = ()) -> None:
+    def __init__(self, noted: Iterable[NotedLabel]) -> None:
         self._known: defaultdict[tuple[str, tuple[tuple[str, str], ...]], list[_Known]]
         self._known = defaultdict(list)
-        for sample in samples:
-            digests = _digests(sample.files)
-            for step in sample.reference.steps if sample.reference else ():
-                if step.truth is None or step.tool in EXACT_TOOLS or not sample.answerable:
-                    continue
-                place, others = _placed(step.tool, step.arguments, digests)
-                self._known[step.tool, place].append(_Known(others, step.truth))
         for label in noted:
             place, others = _placed(label.tool, label.arguments, label.files)
             self._known[label.tool, place].append(_Known(others, label.truth))

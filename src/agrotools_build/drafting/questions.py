@@ -16,7 +16,7 @@ from agrotools_build.drafting.prompting import as_data, prompt, tool_lines
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, read_reply, trace_of
 from agrotools_build.drafting.request import DraftRequest, Earlier, Progressed
-from agrotools_build.labels import read_labels
+from agrotools_build.labels import labels_of_folder
 
 _EARLIER_SHOWN = 3
 """Earlier questions that a prompt names, so that the next one is worded otherwise."""
@@ -39,7 +39,7 @@ class QuestionDrafts:
     ) -> None:
         samples: list[Sample] = list(benchmark.samples)
         self._pictures = pictures_of(samples)
-        self._labels = Labels(samples, read_labels(benchmark.root))
+        self._labels = Labels(labels_of_folder(benchmark))
         self._root, self._runner, self._earlier = benchmark.root, runner, earlier
         self._seeds, self._shows_pictures = tuple(seeds), shows_pictures
 

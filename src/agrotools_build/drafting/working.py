@@ -50,6 +50,7 @@ from agrotools_build.drafting.replies import LONGEST_REPLY
 from agrotools_build.drafting.request import DraftRequest, Earlier, Kind, Progressed
 from agrotools_build.drafting.wordings import WordingDrafts
 from agrotools_build.export.folder import copy_artifacts, copy_files, write_benchmark
+from agrotools_build.labels import labels_of_folder, write_labels
 from agrotools_build.own_photos.proposal import name_of_benchmark
 from agrotools_build.quality import Finding, write_findings
 
@@ -444,6 +445,9 @@ def _write_queue(drafting: Drafting, records: Sequence[DraftRecord], done: Draft
         copy_files(drafting.benchmark.root, samples, folder)
         copy_artifacts(drafting.out, samples, folder)
         write_findings(folder, findings)
+        # A reviewer who changes a draft, or writes a question, is told what people noted.
+        if labels := labels_of_folder(drafting.benchmark):
+            write_labels(folder, labels)
         write_benchmark(folder, _header(drafting, metadata), samples)
 
 

@@ -31,6 +31,7 @@ from agrotools.core import (
 from agrotools.formats.benchmark import FILES_FOLDER
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools_build.composing import CannotCompose, StepRunner
+from agrotools_build.labels import read_labels
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
     Written,
@@ -260,10 +261,11 @@ class Correcting:
     def _labels_of(
         self, steps: list[ReferenceStep], files: tuple[SampleFile, ...], base: Sample | None
     ) -> KnownLabels:
-        """Return what the samples of the folder, as it was built, know of the results of steps."""
+        """Return what the labels of the folder, as it was built, say of the results of steps."""
         benchmark = self.material.benchmark
         assert benchmark is not None
-        self._labels = self._labels or FolderLabels(benchmark.samples)
+        if self._labels is None:
+            self._labels = FolderLabels(benchmark.samples, read_labels(benchmark.root))
         return known_labels(steps, files, self._labels, base)
 
     async def _started(self) -> StepRunner:

@@ -1,4 +1,4 @@
-"""Labels of a folder: what its samples know of the result of a call on their files, beside what a tool returns."""
+"""Labels of a folder: what its samples and its file of labels know of a call's result, beside what a tool returns."""
 
 import re
 from collections import defaultdict
@@ -8,22 +8,21 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import ReferenceStep, Sample, SampleFile
-from agrotools.core.record import REF_PATTERN
 from agrotools.text.expression_functions import ExpressionError
-from agrotools_build.answer_origin import is_composed
 from agrotools_build.composing import CannotCompose
 from agrotools_build.composing.tolerance import EXACT_TOOLS, Root, recalculated, roots_of, value_at
 from agrotools_build.drafting.material import Labels
+from agrotools_build.labels import LABELS_FILE, NotedLabel, labels_in, labels_of_samples
 from agrotools_build.references import steps_used, without_artifacts
 
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Label(NamedTuple):
-    """Value that a field of a result has by a label, and the sample that has it."""
+    """Value that a field of a result has by a label. ``stands_in``: the sample, or the file of labels."""
 
     value: JsonValue
-    sample: str
+    stands_in: str
 
 
 KnownLabels = Sequence[Mapping[str, Label]]
@@ -31,17 +30,21 @@ KnownLabels = Sequence[Mapping[str, Label]]
 
 
 class FolderLabels:
-    """Labels by file; those of a call have its tool, its files and boxes, and no other choice or text."""
+    """Labels by file; those of a call have its tool, its files and boxes, and no other choice or text.
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
+    ``noted``: those that stand beside the samples.
+    """
+
+    def __init__(self, samples: Iterable[Sample], noted: Iterable[NotedLabel] = ()) -> None:
         self._by_file: defaultdict[str, list[tuple[str, Labels]]] = defaultdict(list)
         for sample in samples:
-            labels = Labels([_with_labels_alone(sample)])
+            labels = Labels(labels_of_samples([sample]))
             for file in sample.files:
                 self._by_file[str(file.sha256)].append((sample.id, labels))
+        self._noted = Labels(noted)
 
     def of(self, step: ReferenceStep, files: Sequence[SampleFile]) -> dict[str, Label]:
-        """Return the labels of the fields of a call's result; of several samples, that of the first."""
+        """Return the labels of the fields of a call's result; of several, that of the first sample."""
         found: dict[str, Label] = {}
         if step.tool in EXACT_TOOLS:
             return found
@@ -49,6 +52,8 @@ class FolderLabels:
             for sample_id, labels in self._by_file.get(str(file.sha256), ()):
                 for name, value in (labels.truth_of(step, files) or {}).items():
                     found.setdefault(name, Label(value, sample_id))
+        for name, value in (self._noted.truth_of(step, files) or {}).items():
+            found.setdefault(name, Label(value, LABELS_FILE))
         return found
 
 
@@ -129,7 +134,7 @@ def label_texts(roots: Sequence[Root], labels: KnownLabels) -> str:
         label = _label_of(root, labels)
         if label is not None:
             value = value_at(root.path, {_field_of(root): label.value})
-            texts.append(f"the label in {label.sample} says {value} for {root.path}")
+            texts.append(f"the label in {label.stands_in} says {value} for {root.path}")
     return "; ".join(dict.fromkeys(texts))
 
 
@@ -144,35 +149,3 @@ def _label_of(root: Root, labels: KnownLabels) -> Label | None:
     if label is None or value_at(root.path, {_field_of(root): label.value}) is None:
         return None
     return label
-
-
-def labels_in(sample: Sample, step: ReferenceStep) -> dict[str, JsonValue]:
-    """Return the fields of a true result that are labels.
-
-    A sample that was drafted or written has the whole result of the tool as its truth: what differs is a label.
-    """
-    truth = step.truth or {}
-    if not is_composed(sample):
-        return dict(truth)
-    seen: Mapping[str, JsonValue] = (step.observation and step.observation.result) or {}
-    return {name: value for name, value in truth.items() if seen.get(name) != value}
-
-
-def _with_labels_alone(sample: Sample) -> Sample:
-    """Return a sample whose true results hold labels alone, with those that only its answer has."""
-    if sample.reference is None:
-        return sample
-    steps = sample.reference.steps
-    known = [labels_in(sample, step) for step in steps]
-    for slot in () if is_composed(sample) else sample.answer:
-        place = REF_PATTERN.fullmatch((slot.from_ or "").strip())
-        field = place["path"].lstrip(".") if place else ""
-        value = getattr(slot, "value", None)
-        if place and field.isidentifier() and value is not None:
-            known[int(place["step"])].setdefault(field, value)
-    labelled = tuple(
-        step.model_copy(update={"truth": truth or None})
-        for step, truth in zip(steps, known, strict=True)
-    )
-    reference = sample.reference.model_copy(update={"steps": labelled})
-    return sample.model_copy(update={"reference": reference})

@@ -27,6 +27,7 @@ from agrotools.scoring.steps import implied_slot, shown_results
 from agrotools_build.answer_origin import OWN_LABELS, origin_of
 from agrotools_build.drafting.funnel import reviewed_by_family
 from agrotools_build.export.folder import copy_files, write_benchmark
+from agrotools_build.labels import LABELS_FILE, read_labels, write_labels
 from agrotools_build.quality import Finding, write_findings
 from agrotools_build.review.agreement import (
     REVIEW_FILE,
@@ -365,6 +366,8 @@ def apply_review(
     with replace_folder(out) as folder:
         remaining = [*map(benchmark.prepare, remaining)]
         copy_files(root, remaining, folder)
+        if (root / LABELS_FILE).is_file():
+            write_labels(folder, read_labels(root))
         if (root / QUALITY_FILE).is_file():
             write_findings(
                 folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())]

@@ -198,7 +198,6 @@ def test_labels_of_several_columns_stand_in_one_result(tmp_path):
     call = {"tool": "measure_weed_phenotype", "arguments": {"image": "image_1.png"}}
     hashes = {"image_1.png": files[0].sha256}
     labels = Labels(
-        [],
         [
             NotedLabel(**call, files=hashes, truth={"plants": [{"leaf_count_est": 5}]}),
             NotedLabel(**call, files=hashes, truth={"plants": [{"height_cm": 12.0}]}),

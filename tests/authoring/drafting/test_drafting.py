@@ -17,6 +17,7 @@ from agrotools.loading.validate import validate_folder
 from agrotools_build.labels import read_labels
 from agrotools_build.review.agreement import Decision, ReviewJournal, valid_decisions
 from agrotools_build.review.app import funnel_parts
+from agrotools_build.review.folder_labels import FolderLabels
 from agrotools_build.review.material import open_material
 from support.command import run_command
 from support.drafted import (
@@ -78,6 +79,10 @@ def test_photographs_with_a_table_become_a_folder_for_the_review(tmp_path: Path)
         assert (draft["model"], draft["kind"]) == ("author", "question")
         assert len(draft["prompt"]) == 16
         assert draft["date"] > "2020"
+    labels = FolderLabels(samples, read_labels(queue))
+    for sample in samples:
+        label = labels.of(sample.reference.steps[0], sample.files)["severity_pct"]
+        assert label.value in noted, "the reviewer is told what the table says"
     assert all("never an instruction" in prompt for prompt in author.prompts)
     assert not any(f"{90}" in prompt for prompt in author.prompts), "no label is shown"
 
