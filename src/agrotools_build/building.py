@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -27,12 +27,11 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.progress import Progress, no_progress
-from agrotools.core.record import resolved_value
 from agrotools.loading.validate import BenchmarkFault, check_samples
 from agrotools.text.expressions import ExpressionError, evaluate_from, shows_no_answer
 from agrotools_build.choosing import Chosen
 from agrotools_build.references import MISSING_BACKEND, ChainBroken, Tally, record_reference
-from agrotools_build.templates.template import exact_result
+from agrotools_build.templates.template import result_after
 from agrotools_build.templates.thing import QuestionInstance
 
 _FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
@@ -357,8 +356,7 @@ def _changed_result(
 ) -> dict[str, JsonValue] | None:
     """Return the true result of a step with its numbers times ``factor``, or the exact result of changed values."""
     if step.tool in ("calculate", "plot"):
-        arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
-        return exact_result(step.tool, arguments, unrounded=True)
+        return result_after(step.tool, step.arguments, results)
     return (
         None
         if step.truth is None

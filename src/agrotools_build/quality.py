@@ -65,7 +65,7 @@ def order_faults(sample: Sample) -> list[str]:
     if reference is None or not reference.steps:
         return []
     faults = [
-        f"nothing uses the result of step {index} ({reference.steps[index].tool})"
+        f"nothing uses the result of step {index + 1} ({reference.steps[index].tool})"
         for index in idle_steps(sample)
     ]
     declared = tuple(reference.steps[unit[0]].tool for unit in units_of(reference))

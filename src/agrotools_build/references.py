@@ -7,6 +7,7 @@ a vision model can run it. If a tool breaks down, or a call fails on true values
 and the reason is recorded.
 """
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,11 @@ _BACKEND_HINTS = {
 """Instructions for obtaining a missing back-end, by tool."""
 
 
+_NAMED_STEP = re.compile(r"steps\[(\d+)\]\.observation\.?")
+_NO_STEP = re.compile(r"(there is no step )(\d+)")
+"""Missing step in a message on a reference, counted from 0."""
+
+
 class ChainBroken(BenchmarkError):
     """A chain that gives no sample; ``reason`` is a short text that is the same for all chains that fail alike."""
 
@@ -76,14 +82,15 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
     if error is None or marker_not_found or error.kind in (MISSING_BACKEND, *_ANSWERS):
         return
     if error.kind in _BREAKDOWNS:
-        why = f"step {index} ({tool}) could not be run: {error.message}"
+        why = f"step {index + 1} ({tool}) could not be run: {error.message}"
         hint = (
             "a benchmark is built with working tools only; try again on a machine with less to do"
         )
         raise ChainBroken(f"{tool}: {error.kind}", why, hint=hint)
     if not follows:
         raise ChainBroken(
-            f"{tool}: {error.kind}", f"step {index} ({tool}) refuses its arguments: {error.message}"
+            f"{tool}: {error.kind}",
+            f"step {index + 1} ({tool}) refuses its arguments: {error.message}",
         )
 
 
@@ -195,6 +202,12 @@ def steps_in(text: str) -> set[int]:
     return {int(match["step"]) for match in REF_PATTERN.finditer(text)}
 
 
+def steps_from_one(text: str) -> str:
+    """Return a text in which references count steps from 1, as in ``step 1 · count``."""
+    text = _NAMED_STEP.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
+    return _NO_STEP.sub(lambda at: f"{at[1]}{int(at[2]) + 1}", text)
+
+
 def ref(step: int, path: str) -> dict[str, JsonValue]:
     """Return a reference to a field of an earlier step's observation; its value is filled in when recorded."""
     return {"$ref": f"steps[{step}].observation.{path}"}
@@ -283,7 +296,7 @@ async def _true_result(
     except UnresolvedRef as error:
         what = "cannot be had from the truth"
         raise ChainBroken(
-            f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {error}"
+            f"{call.tool}: {what}", f"step {index + 1} ({call.tool}) {what}: {error}"
         ) from error
     observation = (
         await executor.run(ToolCall(tool=call.tool, arguments=arguments), workspace, toolset)
@@ -291,7 +304,9 @@ async def _true_result(
     if observation.result is None:
         message = observation.error.message if observation.error else "no result"
         what = "fails on true values"
-        raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {message}")
+        raise ChainBroken(
+            f"{call.tool}: {what}", f"step {index + 1} ({call.tool}) {what}: {message}"
+        )
     return without_artifacts(observation.result, observation)
 
 

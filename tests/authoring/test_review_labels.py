@@ -139,6 +139,78 @@ def test_a_label_that_only_an_answer_has_counts_and_one_of_a_part_of_the_picture
     assert labels.of(region, base.files) == {}
 
 
+def test_a_calculation_may_use_a_field_without_a_label_of_a_call_that_has_one(
+    base: Sample, folder: Path
+):
+    fields = written_of(base)
+    soil = {"$ref": "steps[0].observation.soil_pct"}
+    half = {"expression": "s / 2", "variables": {"s": soil}}
+    fields["steps"].append({"tool": "calculate", "arguments": half})
+    fields["parts"][0] |= {"from": "steps[1].observation.value", "value": "result"}
+    now = Written.model_validate(fields)
+    seen = {"s": {**soil, "value": SOIL_BY_TOOL}}
+    made = {
+        "tool": "calculate",
+        "arguments": {**half, "variables": seen},
+        "observation": {"result": {"value": SOIL_BY_TOOL / 2}},
+    }
+    steps = steps_with_truth([ran(MEASURED), ReferenceStep.model_validate(made)], now.steps, base)
+    sample = corrected_sample(base, now, steps, folder, "Ada")
+    assert sample.answer[0].model_dump()["value"] == SOIL_BY_TOOL / 2
+
+
+def test_a_calculation_without_a_value_by_the_label_is_said(base: Sample):
+    fields = written_of(base)
+    share = {"$ref": "steps[0].observation.veg_pct"}
+    odd = {"expression": f"1 / (s - {BY_LABEL:g})", "variables": {"s": share}}
+    fields["steps"].append({"tool": "calculate", "arguments": odd})
+    now = Written.model_validate(fields)
+    seen = {"s": {**share, "value": BY_TOOL}}
+    made = {
+        "tool": "calculate",
+        "arguments": {**odd, "variables": seen},
+        "observation": {"result": {"value": 1 / (BY_TOOL - BY_LABEL)}},
+    }
+    steps = [ran(MEASURED), ReferenceStep.model_validate(made)]
+    with pytest.raises(CannotCompose, match=r"step 2 \(calculate\) cannot be calculated"):
+        steps_with_truth(steps, now.steps, base)
+
+
+def test_a_question_with_a_step_that_decides_nothing_is_refused_with_that_step(
+    base: Sample, folder: Path
+):
+    soil = {"tool": TOOL, "arguments": {"image": "image_1.png"}}
+    idle = {"tool": TOOL, "arguments": {"image": "image_1.png", "region": [0, 0, 20, 20]}}
+    steps = [ran(MEASURED), ran(MEASURED, region=[0, 0, 20, 20])]
+    runner = StepRunner(folder, toolset=[TOOL, "calculate"])
+
+    def refused(asked: Written, steps: list[ReferenceStep]) -> str:
+        with pytest.raises(CannotCompose) as why:
+            new_sample("written-1", asked, base.files, steps, runner, "Ada", known(base, steps))
+        assert why.value.reason == "idle_step"
+        return why.value.message
+
+    said = refused(question("soil_pct", steps=[soil, idle]), steps)
+    assert f"step 2 ({TOOL})" in said
+    again = question("soil_pct", steps=[soil, soil])
+    both = again.parts[0].model_copy(
+        update={"from_": "steps[0].observation.soil_pct + steps[1].observation.soil_pct"}
+    )
+    said = refused(again.model_copy(update={"parts": (both,)}), [ran(MEASURED), ran(MEASURED)])
+    assert said == f"step 2 ({TOOL}) is the same call as step 1"
+
+
+def test_a_correction_cannot_add_a_step_that_decides_nothing(base: Sample, folder: Path):
+    fields = written_of(base)
+    idle = {"tool": TOOL, "arguments": {"image": "image_1.png", "region": [0, 0, 20, 20]}}
+    fields["steps"].append(idle)
+    now = Written.model_validate(fields)
+    made = [ran(MEASURED), ran(MEASURED, region=[0, 0, 20, 20])]
+    steps = steps_with_truth(made, now.steps, base)
+    with pytest.raises(CannotCompose, match="nothing uses the result of step 2"):
+        corrected_sample(base, now, steps, folder, "Ada")
+
+
 def test_labels_beside_the_samples_count_and_stay_in_the_folder_that_apply_writes(
     base: Sample, folder: Path, tmp_path: Path
 ):

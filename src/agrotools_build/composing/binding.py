@@ -29,6 +29,7 @@ from agrotools_build.composing.tolerance import (
     roots_of,
     tolerance_of,
     values_within_error,
+    without_noise,
 )
 from agrotools_build.templates.slot_draft import PLOT_MARGIN, with_known_names
 
@@ -101,7 +102,7 @@ def _value(part: AnswerPart, steps: Sequence[ReferenceStep]) -> JsonValue:
         ) from error
     if value is None:
         raise CannotCompose(
-            "no_value", f"{part.name}: {part.from_} is empty", hint=hint, part=part.name
+            "nothing_found", f"{part.name}: {part.from_} is empty", hint=hint, part=part.name
         )
     return value
 
@@ -111,7 +112,7 @@ def _number_slot(
 ) -> ToleranceSlot:
     if not is_number(value):
         raise _wrong_kind(part, value, "a number")
-    number = float(cast(float, value))
+    number = without_noise(float(cast(float, value)))
     tolerance = tolerance_of(part.from_, steps)
     margin = tolerance.margin_of(number)
     if abs(number) <= margin:

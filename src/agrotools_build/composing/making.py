@@ -19,7 +19,6 @@ from agrotools.core import (
 )
 from agrotools.core.taxonomy import FAMILIES
 from agrotools.loading.validate import check_samples
-from agrotools.text.expressions import ExpressionError
 from agrotools_build.building import measured_difficulty, with_plot_weights
 from agrotools_build.composing.binding import AnswerPart, bound_slot
 from agrotools_build.composing.reasons import CannotCompose
@@ -107,7 +106,7 @@ def _checked_steps(steps: Sequence[ReferenceStep]) -> tuple[ReferenceStep, ...]:
         raise CannotCompose(
             "no_steps", "there are no steps", hint="add a call whose result gives the answer"
         )
-    for number, step in enumerate(steps):
+    for number, step in enumerate(steps, start=1):
         observation = step.observation
         if observation is None or observation.result is None:
             error = observation.error if observation else None
@@ -115,17 +114,11 @@ def _checked_steps(steps: Sequence[ReferenceStep]) -> tuple[ReferenceStep, ...]:
             hint = (error.hint if error else None) or "run it, or change its arguments"
             raise CannotCompose(
                 "call_fails",
-                f"step {number + 1} ({step.tool}): {why}",
+                f"step {number} ({step.tool}): {why}",
                 hint=hint,
-                part=f"step {number}",
             )
-    try:
-        results = recalculated(steps, {})
-    except (ValueError, ExpressionError) as error:
-        why = f"the steps cannot be calculated from what labels say: {error}"
-        raise CannotCompose("no_value", why, hint="bind the answer to an earlier step") from error
     checked: list[ReferenceStep] = []
-    for step, result in zip(steps, results, strict=True):
+    for step, result in zip(steps, recalculated(steps, {}), strict=True):
         assert result is not None
         assert step.observation is not None
         truth = step.truth or without_artifacts(result, step.observation)

@@ -128,9 +128,8 @@ def _check_references(number: int, step: TraceStep) -> None:
         if not used or max(used) >= number:
             raise CannotCompose(
                 "call_fails",
-                f"step {number} ({step.tool}) refers to {target}, which is no result of an earlier step",
-                hint="refer to steps[N].observation.FIELD of an earlier step",
-                part=f"step {number}",
+                f"step {number + 1} ({step.tool}) refers to {target}, which is no result of an earlier step",
+                hint="refer to a result of an earlier step",
             )
 
 

@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,6 @@ from agrotools.core.record import (
     iter_refs,
     literal_value,
     resolve_ref,
-    resolved_value,
 )
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools.text.expressions import ExpressionError, evaluate_from
@@ -33,8 +32,8 @@ from agrotools.text.json_kinds import is_number
 from agrotools_build.composing.reasons import CannotCompose
 from agrotools_build.composing.running import results_of
 from agrotools_build.own_photos.plan import measures
-from agrotools_build.references import steps_used
-from agrotools_build.templates.template import exact_result
+from agrotools_build.references import steps_used, without_artifacts
+from agrotools_build.templates.template import result_after
 
 EXACT_TOOLS = frozenset({"calculate", "plot", "lookup_agronomy"})
 """Tools whose results have no error of their own."""
@@ -45,6 +44,8 @@ _LEAST_SHARE = 0.001
 less means a number that hardly rests on them, as ``100 + 0.0001 * a``."""
 _PARTS = 10
 """Values to each side of a measured one, within its error, of which an expression is calculated."""
+_DIGITS_OF_FLOATS = 12
+"""Digits of a calculated number that are written: of the 16 of a float, sums and differences lose some."""
 _INTERVAL = "interval"
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -119,6 +120,12 @@ def agreement_of(tool: str) -> Mapping[str, Any]:
     return known.spec.agreement if known else {}
 
 
+def defaults_of(tool: str) -> dict[str, JsonValue]:
+    """Return the defaults of the arguments of a tool; empty if it is not installed."""
+    known = tool_or_none(tool)
+    return known.spec.defaults if known else {}
+
+
 def roots_of(expression: str, steps: Sequence[ReferenceStep]) -> list[Root]:
     """Return the measured values that an expression rests on, through steps that only calculate."""
     found: dict[Root, None] = {}
@@ -180,6 +187,9 @@ def values_within_error(
             changed.append(evaluate_from(expression, recalculated(steps, {root: other})))
         except (ValueError, ExpressionError):
             continue
+        except CannotCompose as failed:
+            if failed.reason != "no_value":
+                raise
     return changed
 
 
@@ -198,20 +208,20 @@ def _values_around(value: float, margin: float) -> list[float]:
 def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValue]) -> Results:
     """Return the results of the steps with other measured values, and what is calculated from them anew.
 
-    What a label says of an earlier result changes what is calculated from it, too.
+    What a label says of an earlier result changes what is calculated from it, too. A call that failed stays without
+    a result.
 
     Raises:
-        UnresolvedRef, ExpressionError: a calculation has no value any more.
-        CannotCompose: a look-up fails.
+        CannotCompose: a calculation has no value any more (``no_value``), or a look-up fails (``call_fails``).
     """
     results: list[dict[str, JsonValue] | None] = []
     touched: set[int] = set()
     for number, (step, result) in enumerate(zip(steps, results_of(steps), strict=True)):
         if step.truth is not None:
             touched.add(number)
-        if step.tool in EXACT_TOOLS and steps_used(step.arguments) & touched:
-            arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
-            result = {**(result or {}), **_calculated(number, step.tool, arguments)}
+        is_calculated = step.tool in EXACT_TOOLS and steps_used(step.arguments) & touched
+        if is_calculated and result is not None:
+            result = {**result, **_calculated(number, step, results)}
             touched.add(number)
         for root, value in changes.items():
             if root.step == number and result is not None:
@@ -221,16 +231,52 @@ def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValu
     return results
 
 
-def _calculated(number: int, tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
+def with_calculations(
+    steps: Sequence[ReferenceStep], changed: Collection[int]
+) -> list[ReferenceStep]:
+    """Return the steps, of which those that calculate from ``changed`` ones have what follows as their truth.
+
+    The changed ones have what a label says.
+
+    Raises:
+        CannotCompose: as :func:`recalculated`.
+    """
+    followed = [*steps]
+    touched = {*changed}
+    for number, (step, result) in enumerate(zip(steps, recalculated(steps, {}), strict=True)):
+        follows = step.tool in EXACT_TOOLS and steps_used(step.arguments) & touched
+        if number in changed or not follows or step.observation is None or result is None:
+            continue
+        truth = without_artifacts(result, step.observation)
+        followed[number] = step.model_copy(update={"truth": truth})
+        touched.add(number)
+    return followed
+
+
+def _calculated(number: int, step: ReferenceStep, results: Results) -> dict[str, JsonValue]:
+    where = f"step {number + 1} ({step.tool})"
     try:
-        return exact_result(tool, arguments, unrounded=True)
+        result = result_after(step.tool, step.arguments, results)
     except ToolError as error:  # a look-up of a name that the knowledge base does not have
         raise CannotCompose(
             "call_fails",
-            f"step {number + 1} ({tool}) fails on what labels say: {error.message}",
+            f"{where} fails on what labels say: {error.message}",
             hint=error.hint or "bind the answer to an earlier step",
-            part=f"step {number}",
         ) from error
+    except (ValueError, ExpressionError) as error:
+        raise CannotCompose(
+            "no_value",
+            f"{where} cannot be calculated from what labels say: {error}",
+            hint="change the calculation, or bind the answer to an earlier step",
+        ) from error
+    if step.tool == "calculate" and isinstance(value := result["value"], float):
+        return {**result, "value": without_noise(value)}
+    return result
+
+
+def without_noise(value: float) -> float:
+    """Return a calculated number as the calculation means it: 0.116, where 1 - 0.884 is 0.11599999999999999."""
+    return float(f"{value:.{_DIGITS_OF_FLOATS}g}")
 
 
 def _with_value(

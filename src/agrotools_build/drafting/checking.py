@@ -1,6 +1,5 @@
 """Checks of a drafted question after its calls ran: a sample, or the reason why it is dropped."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,7 +13,6 @@ from agrotools.core import (
     ReferenceStep,
     Sample,
     SampleFile,
-    Slot,
     ToleranceSlot,
     first_error,
 )
@@ -22,7 +20,6 @@ from agrotools.core.record import REF_PATTERN, literal_value
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import guess_points
-from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
 from agrotools_build.answer_origin import TOOL_VALUES
 from agrotools_build.composing import (
@@ -35,23 +32,21 @@ from agrotools_build.composing import (
     compose_sample,
 )
 from agrotools_build.composing.binding import means
-from agrotools_build.composing.running import results_of
+from agrotools_build.composing.idle import idle_step
 from agrotools_build.composing.tolerance import (
     EXACT_TOOLS,
     Root,
-    recalculated,
     roots_of,
     stated_error,
     value_at,
 )
-from agrotools_build.drafting.constants import check_constants, defaults_of
+from agrotools_build.drafting.constants import check_constants
 from agrotools_build.drafting.known_names import check_answer_unsaid
 from agrotools_build.drafting.material import Labels, Noted, Pictures
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, trace_of
 from agrotools_build.own_photos.plan import measures
 from agrotools_build.quality import (
-    idle_steps,
     leaves,
     sequences_that_answer,
     stands_there,
@@ -60,8 +55,6 @@ from agrotools_build.quality import (
 from agrotools_build.references import without_artifacts
 from agrotools_build.templates.slot_draft import same_answer
 
-_CHANGES = (0.0, 0.5, 2.0, 10.0)
-"""Factors by which a measured value is changed to see whether the answer follows it."""
 _WIDE = 0.5
 """Share of a value from which its tolerance is a doubt: half of it."""
 
@@ -255,88 +248,16 @@ def _check_steps(sample: Sample) -> None:
     """Raise Dropped if a step changes nothing, or another sequence of the calls gives the answer."""
     assert sample.reference is not None
     steps = sample.reference.steps
-    for index in idle_steps(sample):
-        raise Dropped(
-            "idle_step", f"nothing uses the result of step {index + 1} ({steps[index].tool})"
-        )
-    _check_repeats(steps)
-    found = [root for slot in sample.answer for root in roots_of(slot.from_ or "", steps)]
-    roots = list(dict.fromkeys(found))
-    if not roots:
+    if why := idle_step(sample):
+        raise Dropped("idle_step", why)
+    if not any(roots_of(slot.from_ or "", steps) for slot in sample.answer):
         raise Dropped("idle_step", "the answer rests on no measured value")
-    for root in roots:
-        if not _decides(root, sample):
-            tool = steps[root.step].tool
-            raise Dropped("idle_step", f"the answer is the same whatever {root.path} of {tool} is")
-    _check_calculations(steps)
     # Steps without data between them may swap: only a shorter sequence is another way.
     n_units = len(units_of(sample.reference))
     others = {names for names in sequences_that_answer(sample) if len(names) < n_units}
     if others:
         shortest = min(others, key=lambda names: (len(names), names))
         raise Dropped("other_way", f"{' -> '.join(shortest) or 'no call'} gives the answer, too")
-
-
-def _check_repeats(steps: Sequence[ReferenceStep]) -> None:
-    """Raise Dropped if a call is made twice: the second one measures nothing new."""
-    made: dict[str, int] = {}
-    for number, step in enumerate(steps):
-        given = {**defaults_of(step.tool), **cast(Arguments, literal_value(dict(step.arguments)))}
-        call = repr((step.tool, sorted((name, repr(value)) for name, value in given.items())))
-        if call in made:
-            why = f"step {number} ({step.tool}) is the same call as step {made[call]}"
-            raise Dropped("idle_step", why)
-        made[call] = number
-
-
-def _check_calculations(steps: Sequence[ReferenceStep]) -> None:
-    """Raise Dropped if a calculation gives what was measured, whatever that is: ``s * 1``."""
-    for number, step in enumerate(steps):
-        value = f"steps[{number}].observation.value"
-        for root in roots_of(value, steps) if step.tool == "calculate" else ():
-            if _gives(value, root, steps):
-                why = f"step {number + 1} (calculate) gives {root.path} of step {root.step + 1} unchanged"
-                raise Dropped("idle_step", why)
-
-
-def _gives(expression: str, root: Root, steps: Sequence[ReferenceStep]) -> bool:
-    """Return True if an expression has the value that was measured, also if that were another one."""
-    measured = value_at(root.path, results_of(steps)[root.step])
-    if not is_number(measured):
-        return False
-    for factor in (1.0, *_CHANGES):
-        changed = float(str(measured)) * factor
-        try:
-            value = evaluate_from(expression, recalculated(steps, {root: changed}))
-        except (ValueError, ExpressionError, CannotCompose):
-            return False
-        if not is_number(value) or not math.isclose(float(str(value)), changed, rel_tol=1e-9):
-            return False
-    return True
-
-
-def _decides(root: Root, sample: Sample) -> bool:
-    """Return True if another measured value gives another answer."""
-    assert sample.reference is not None
-    steps = sample.reference.steps
-    value = value_at(root.path, steps[root.step].truth)
-    if not is_number(value):
-        return True
-    for factor in _CHANGES:
-        try:
-            results = recalculated(steps, {root: float(str(value)) * factor})
-            changed = [evaluate_from(slot.from_, results) for slot in sample.answer if slot.from_]
-        except (ValueError, ExpressionError, CannotCompose):
-            continue
-        if any(_differs(slot, other) for slot, other in zip(sample.answer, changed, strict=True)):
-            return True
-    return False
-
-
-def _differs(slot: Slot, value: object) -> bool:
-    if isinstance(slot, ToleranceSlot):
-        return is_number(value) and abs(float(str(value)) - slot.value) > slot.margin
-    return value != getattr(slot, "value", None)
 
 
 def _check_words(sample: Sample) -> None:

@@ -11,10 +11,10 @@ from pydantic import JsonValue
 
 from agrotools.core import SampleFile
 from agrotools.core.record import REF_PATTERN, is_ref
-from agrotools.loading.sample_checks import tool_or_none
 from agrotools.text.json_kinds import is_number
 from agrotools.text.units import canonical_unit
 from agrotools_build.composing import AnswerPart, TraceStep
+from agrotools_build.composing.tolerance import defaults_of
 from agrotools_build.drafting.reasons import Dropped
 
 _POWERS = frozenset(10.0**power for power in range(-6, 7))
@@ -58,12 +58,6 @@ def _stated(question: str) -> Iterator[float]:
                 yield float(text)
             except ValueError:
                 continue
-
-
-def defaults_of(tool: str) -> dict[str, JsonValue]:
-    """Return the defaults of the arguments of a tool; empty if it is not installed."""
-    known = tool_or_none(tool)
-    return known.spec.defaults if known else {}
 
 
 def _written(value: JsonValue) -> Iterator[JsonValue]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from hashlib import sha256
 from typing import Any, cast
@@ -23,15 +23,24 @@ from agrotools_build.labels import NotedLabel
 
 _NOT_ASKED = ("open_text", "plot", "abstain")
 """Slots that no draft asks for: a model cannot write key facts, and a chart has no label."""
+_FORMS = {"boolean": "yes_no", "file": "file"}
+"""Form of an answer by the type of its slot; others are numbers, or names of choices."""
 
 
 @dataclass(frozen=True)
 class Noted:
-    """Something that people noted of files, as a question can ask for it: where a tool gives it, and its choices."""
+    """Something that people noted of files, as a question can ask for it: where a tool gives it, and its choices.
+
+    ``arguments``: of the call that gives it; ``files``: those it names, with their hashes. ``form``: of its answer,
+    as the prompt names it.
+    """
 
     quantity: str
     tool: str
     path: str
+    form: str
+    arguments: Arguments = field(hash=False)
+    files: tuple[tuple[str, str], ...]
     unit: str | None = None
     choices: tuple[str, ...] = ()
     aliases: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -119,20 +128,33 @@ def _noted_by_file(samples: Iterable[Sample]) -> defaultdict[str, list[Noted]]:
                 step = steps[int(match["step"])]
                 if step.tool in EXACT_TOOLS or step.truth is None:
                     continue
-                each = _noted(slot, step, match["path"].lstrip("."))
-                for file in _files_of(step, sample.files):
+                files = _files_of(step, sample.files)
+                each = _noted(slot, step, match["path"].lstrip("."), files)
+                for file in files:
                     noted[str(file.sha256)].append(each)
     return noted
 
 
-def _noted(slot: Slot, step: ReferenceStep, path: str) -> Noted:
+def _noted(slot: Slot, step: ReferenceStep, path: str, files: Sequence[SampleFile]) -> Noted:
     choices: tuple[str, ...] = ()
     aliases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    form = _FORMS.get(slot.type, "number")
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        form = "name"
         # Sorted, so that the order tells nothing of the right one.
         choices, aliases = tuple(sorted(slot.choices)), tuple(sorted(slot.aliases.items()))
     unit = getattr(slot, "unit", None)
-    return Noted(slot.label, step.tool, path, unit, choices, aliases)
+    return Noted(
+        quantity=slot.label,
+        tool=step.tool,
+        path=path,
+        form=form,
+        arguments=dict(step.arguments),
+        files=tuple(_digests(files).items()),
+        unit=unit,
+        choices=choices,
+        aliases=aliases,
+    )
 
 
 def _files_of(step: ReferenceStep, files: Sequence[SampleFile]) -> list[SampleFile]:

@@ -13,7 +13,7 @@ from agrotools_build.composing.tolerance import EXACT_TOOLS
 from agrotools_build.drafting.checking import Checked, checked, plain_parts
 from agrotools_build.drafting.material import Labels, Noted, Pictures, pictures_of
 from agrotools_build.drafting.prompting import as_data, prompt, tool_lines
-from agrotools_build.drafting.reasons import Dropped, dropped
+from agrotools_build.drafting.reasons import OF_ERRORS, Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, read_reply, trace_of
 from agrotools_build.drafting.request import DraftRequest, Earlier, Progressed
 from agrotools_build.labels import labels_of_folder
@@ -52,18 +52,22 @@ class QuestionDrafts:
 
     def _request(self, place: int) -> DraftRequest:
         seed = self._seeds[place] if self._seeds else ""
-        pictures, topic = self._about(place, seed)
+        pictures, noted = self._about(place, seed)
+        topic = _topic(pictures, noted, seed)
         return DraftRequest(
             number=place + 1,
             kind="question",
             subject=" ".join([*(file.path for file in pictures.files), topic, seed]).strip(),
             family=pictures.family,
-            messages=partial(self._messages, pictures, topic, seed),
+            messages=partial(self._messages, pictures, noted, topic, seed),
             check=partial(self._check, place + 1, pictures, seed),
         )
 
-    def _about(self, place: int, seed: str) -> tuple[Pictures, str]:
-        """Return the pictures of a draft and the quantity to ask about: those that share most words with a seed."""
+    def _about(self, place: int, seed: str) -> tuple[Pictures, Noted | None]:
+        """Return the pictures of a draft and the quantity to ask about: those that share most words with a seed.
+
+        None: a person's question says what it asks about, or nothing was noted.
+        """
         if seed:
             words = {*seed.casefold().split()}
 
@@ -72,13 +76,11 @@ class QuestionDrafts:
 
             most = max(map(shared, self._pictures))
             fitting = [each for each in self._pictures if shared(each) == most]
-            return fitting[place % len(fitting)], ""
+            return fitting[place % len(fitting)], None
         turn, index = divmod(place, len(self._pictures))
         pictures = self._pictures[index]
         noted = pictures.noted
-        if not noted:
-            return pictures, pictures.task_type.replace("_", " ")
-        return pictures, as_data(noted[(turn + index) % len(noted)].quantity)
+        return pictures, noted[(turn + index) % len(noted)] if noted else None
 
     def _tools_for(self, pictures: Pictures) -> list[str]:
         """Return the tools that a model is offered: those that give what people noted, and those that calculate."""
@@ -89,7 +91,9 @@ class QuestionDrafts:
             return installed
         return [*known, *(tool for tool in ("calculate",) if tool in installed)]
 
-    def _messages(self, pictures: Pictures, topic: str, seed: str) -> list[Message]:
+    def _messages(
+        self, pictures: Pictures, noted: Noted | None, topic: str, seed: str
+    ) -> list[Message]:
         placed = [
             file.model_copy(update={"path": str(self._root / file.path)}) for file in pictures.files
         ]
@@ -101,6 +105,7 @@ class QuestionDrafts:
             noted=[_noted_line(each) for each in pictures.noted] or ["nothing"],
             tools=tool_lines(self._tools_for(pictures), pictures.noted),
             topic=topic,
+            given=noted if noted and _is_wordable(noted, pictures) else None,
             names=", ".join(file.name for file in pictures.files),
             seed=as_data(seed),
             earlier=self._earlier.wordings[-_EARLIER_SHOWN:],
@@ -122,10 +127,11 @@ class QuestionDrafts:
             trace = await self._runner.run_trace(pictures.files, steps)
         except CannotCompose as error:
             raise dropped(error) from error
-        for place, step in enumerate(trace.steps):
+        for place, step in enumerate(trace.steps, start=1):
             error = step.observation.error if step.observation else None
             if error is not None:
-                raise Dropped("call_fails", f"step {place} ({step.tool}): {error.message}")
+                reason = OF_ERRORS.get(error.kind, "call_fails")
+                raise Dropped(reason, f"step {place} ({step.tool}): {error.message}")
         if all(step.tool in EXACT_TOOLS for step in trace.steps):
             raise Dropped("idle_step", "no call looks at a file")
         progressed.ran = True
@@ -136,6 +142,23 @@ class QuestionDrafts:
         if other := self._earlier.questions.copy_of(made.sample):
             raise Dropped("near_copy", f"nearly the same as {other}")
         return made
+
+
+def _is_wordable(noted: Noted, pictures: Pictures) -> bool:
+    """Return True if the call that gives what was noted is one of words about these pictures.
+
+    Of numbers and boxes the question would have to speak, and a result of another call is not to be told.
+    """
+    if not all(isinstance(value, str) for value in noted.arguments.values()):
+        return False
+    return {*noted.files} <= {(file.name, str(file.sha256)) for file in pictures.files}
+
+
+def _topic(pictures: Pictures, noted: Noted | None, seed: str) -> str:
+    """Return what a question is to ask about, as words; empty for a person's question."""
+    if seed:
+        return ""
+    return as_data(noted.quantity) if noted else pictures.task_type.replace("_", " ")
 
 
 def _words_of(pictures: Pictures) -> str:

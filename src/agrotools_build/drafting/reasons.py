@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from agrotools.core import ToolErrorKind
 from agrotools_build.composing import CannotCompose
 from agrotools_build.composing.reasons import Reason
 
@@ -12,6 +13,7 @@ REASONS: Mapping[str, str] = {
     "no_steps": "it has no call",
     "no_answer": "it has no answer",
     "no_value": "a part of the answer names no value of a result",
+    "nothing_found": "the tool finds or names nothing in the picture",
     "wrong_kind": "a value does not fit the form of its answer",
     "no_stated_error": "the tool states no error of the value, so that there is no tolerance",
     "error_too_large": "the value is within its error of 0",
@@ -41,6 +43,11 @@ REASONS: Mapping[str, str] = {
     "too_few_options": "too few wrong options are left",
 }
 """What each reason means."""
+OF_ERRORS: Mapping[ToolErrorKind, str] = {
+    "nothing_found": "nothing_found",
+    "low_confidence": "nothing_found",
+}
+"""Reasons by the kind of a tool's error; those of other kinds are that the call fails."""
 _OF_FAULTS = {
     "gold_in_query": "answer_in_question",
     "gold_in_label": "answer_in_question",

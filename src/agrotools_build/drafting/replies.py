@@ -71,9 +71,11 @@ def read_reply(text: str, kind: type[Drafted]) -> Drafted:
     Raises:
         Dropped: there is none.
     """
-    why = "there is no JSON object"
+    why = "it holds no JSON object that can be read"
     for found in _objects(text[:LONGEST_REPLY]):
         known = {name: found[name] for name in found if name in _keys(kind)}
+        if not known:
+            continue  # an object within one that is broken
         try:
             # Strict fields: a number where a text is asked for is no text.
             return kind.model_validate(known)

@@ -4,7 +4,7 @@ What comes in is what a reviewer wrote: words, calls, and places in results. Val
 and the parts of an answer take their values from the results, or from the label that stands in the sample.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -13,7 +13,6 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
-    Arguments,
     ExactSlot,
     FrozenModel,
     Observation,
@@ -29,17 +28,15 @@ from agrotools.core.errors import ErrorInfo
 from agrotools.core.record import (
     REF_PATTERN,
     FileName,
-    Results,
+    iter_refs,
     renumber_refs,
     renumbered_text,
-    resolved_value,
     without_literals,
 )
 from agrotools.loading.sample_checks import matches_slot
 from agrotools.loading.validate import check_samples
 from agrotools.report.layout import expected_text
 from agrotools.scoring.steps import implied_slot
-from agrotools.text.expression_functions import ExpressionError
 from agrotools_build.answer_origin import TOOL_VALUES, origin_of
 from agrotools_build.building import with_plot_weights
 from agrotools_build.composing import (
@@ -52,9 +49,10 @@ from agrotools_build.composing import (
     compose_sample,
     results_of,
 )
+from agrotools_build.composing.idle import idle_step
 from agrotools_build.composing.making import answer_type_of
 from agrotools_build.composing.running import grouped
-from agrotools_build.composing.tolerance import EXACT_TOOLS, value_at
+from agrotools_build.composing.tolerance import EXACT_TOOLS, value_at, with_calculations
 from agrotools_build.references import steps_in, steps_used, without_artifacts
 from agrotools_build.review.folder_labels import (
     KnownLabels,
@@ -64,7 +62,6 @@ from agrotools_build.review.folder_labels import (
     roots_without_label,
 )
 from agrotools_build.review.versions import Version
-from agrotools_build.templates.template import exact_result
 
 WRITTEN = "written"
 """Source and template of a sample that was written from nothing."""
@@ -204,11 +201,13 @@ def _check_variables(step: WrittenStep, number: int) -> None:
 def steps_with_truth(
     ran: Sequence[ReferenceStep], written: Sequence[WrittenStep], base: Sample | None
 ) -> list[ReferenceStep]:
-    """Return the steps with the truth of calls that did not change, and of calculations that follow from it."""
+    """Return the steps with the truth of calls that did not change, and of calculations that follow from it.
+
+    CannotCompose: a calculation has no value by the labels.
+    """
     before = base.reference.steps if base and base.reference else ()
     place = {step.was: number for number, step in enumerate(written) if step.was is not None}
     unchanged: set[int] = set()
-    results: list[dict[str, JsonValue] | None] = []
     steps: list[ReferenceStep] = []
     for number, (step, source) in enumerate(zip(ran, written, strict=True)):
         old = before[source.was] if source.was is not None and source.was < len(before) else None
@@ -217,20 +216,28 @@ def steps_with_truth(
         if old is not None and _same_call(old, source, place) and used <= unchanged:
             unchanged.add(number)
             truth = old.truth
-        elif step.tool in EXACT_TOOLS and any(steps[each].truth for each in used if each < number):
-            truth = _calculated(step.tool, source.arguments, results)
         steps.append(step.model_copy(update={"truth": truth}))
-        results.append(truth or (step.observation and step.observation.result))
-    return steps
+    changed = [step for number, step in enumerate(steps) if number not in unchanged]
+    needed = [target for step in changed for _, target, _ in iter_refs(dict(step.arguments))]
+    steps = _with_needed_fields(steps, needed)
+    known = [number for number, step in enumerate(steps) if step.truth is not None]
+    return with_calculations(steps, known)
 
 
 def with_bound_fields(
     steps: Sequence[ReferenceStep], parts: Sequence[WrittenPart]
 ) -> list[ReferenceStep]:
     """Return the steps, whose labels are completed with what the tool returned where a part needs another field."""
+    return _with_needed_fields(steps, [part.from_ for part in parts])
+
+
+def _with_needed_fields(
+    steps: Sequence[ReferenceStep], expressions: Iterable[str]
+) -> list[ReferenceStep]:
+    """Return the steps, whose labels are completed with the tool's result where an expression needs another field."""
     completed = [*steps]
-    for part in parts:
-        for match in REF_PATTERN.finditer(part.from_):
+    for expression in expressions:
+        for match in REF_PATTERN.finditer(expression):
             number, path = int(match["step"]), match["path"].lstrip(".")
             step = completed[number] if number < len(completed) else None
             if step is None or step.truth is None or value_at(path, step.truth) is not None:
@@ -240,15 +247,6 @@ def with_bound_fields(
                 truth = {**(seen or {}), **step.truth}
                 completed[number] = step.model_copy(update={"truth": truth})
     return completed
-
-
-def _calculated(tool: str, arguments: Arguments, results: Results) -> dict[str, JsonValue] | None:
-    """Return what a calculation gives from true values; None if it has no value."""
-    try:
-        resolved = cast("dict[str, Any]", resolved_value(dict(arguments), results))
-        return exact_result(tool, resolved)
-    except (ValueError, KeyError, ExpressionError):
-        return None
 
 
 def _same_call(old: ReferenceStep, new: WrittenStep, place: Mapping[int, int]) -> bool:
@@ -502,7 +500,14 @@ def new_sample(
         raise CannotCompose(
             "not_valid", first_error(error), hint="correct it on the page"
         ) from error
-    return compose_sample(composition, runner.root)
+    sample = compose_sample(composition, runner.root)
+    if why := idle_step(sample):
+        raise _idle(why)
+    return sample
+
+
+def _idle(why: str) -> CannotCompose:
+    return CannotCompose("idle_step", why, hint="remove the step, or let the answer rest on it")
 
 
 def _check_deciding(written: Written, steps: Sequence[ReferenceStep]) -> None:
@@ -625,7 +630,14 @@ def corrected_sample(
     for fault in check_samples([sample, twin] if twin else [sample], root):
         if fault.sample == sample.id:
             raise CannotCompose("faults", f"{fault.code}: {fault.message}", hint=fault.hint)
+    # A sample of a data set may have such steps already: what its authors recorded stays.
+    if not _has_idle_step(base) and (why := idle_step(sample)):
+        raise _idle(why)
     return sample
+
+
+def _has_idle_step(sample: Sample) -> bool:
+    return sample.reference is None or bool(idle_step(sample))
 
 
 def _corrected_metadata(

@@ -32,6 +32,7 @@ from agrotools.formats.benchmark import FILES_FOLDER
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.labels import read_labels
+from agrotools_build.references import steps_from_one
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
     Written,
@@ -43,7 +44,7 @@ from agrotools_build.review.correcting import (
 )
 from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures, Rendered, steps_from_one
+from agrotools_build.review.presenting import Pictures, Rendered
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
 from agrotools_build.sources.part import Originals, named
@@ -429,7 +430,7 @@ def _new_id(key: str) -> str:
 
 def _refused(error: CannotCompose) -> HTTPException:
     said = f"{error.message} ({error.hint})" if error.hint else error.message
-    return HTTPException(422, steps_from_one(said))
+    return HTTPException(422, said)
 
 
 def _texts(result: Mapping[str, JsonValue], name: str) -> list[str]:

@@ -8,12 +8,16 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import ReferenceStep, Sample, SampleFile
-from agrotools.text.expression_functions import ExpressionError
-from agrotools_build.composing import CannotCompose
-from agrotools_build.composing.tolerance import EXACT_TOOLS, Root, recalculated, roots_of, value_at
+from agrotools_build.composing.tolerance import (
+    EXACT_TOOLS,
+    Root,
+    roots_of,
+    value_at,
+    with_calculations,
+)
 from agrotools_build.drafting.material import Labels
 from agrotools_build.labels import LABELS_FILE, NotedLabel, labels_in, labels_of_samples
-from agrotools_build.references import steps_used, without_artifacts
+from agrotools_build.references import without_artifacts
 
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 
@@ -112,19 +116,7 @@ def labelled_steps(
         seen = without_artifacts(step.observation.result or {}, step.observation)
         labelled[number] = step.model_copy(update={"truth": {**seen, **truth, **values}})
         touched.add(number)
-    try:
-        results = recalculated(labelled, {})
-    except (ValueError, ExpressionError) as error:
-        why = f"the steps cannot be calculated from what labels say: {error}"
-        raise CannotCompose("no_value", why, hint="take the result of the tool") from error
-    for number, step in enumerate(steps):
-        result = results[number]
-        follows = step.tool in EXACT_TOOLS and steps_used(step.arguments) & touched
-        if follows and step.observation is not None and result is not None:
-            truth = without_artifacts(result, step.observation)
-            labelled[number] = step.model_copy(update={"truth": truth})
-            touched.add(number)
-    return labelled
+    return with_calculations(labelled, touched)
 
 
 def label_texts(roots: Sequence[Root], labels: KnownLabels) -> str:

@@ -6,7 +6,6 @@ Files are never sent as stored on disk: even photographs are decoded and encoded
 import csv
 import io
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from agrotools.report.html.pictures import Absent, Places
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.steps import implied_slot, shown_results
 from agrotools.text.agreement_values import as_number
+from agrotools_build.references import steps_from_one
 from agrotools_build.review.material import Material, reference_flags
 
 T = TypeVar("T")
@@ -266,9 +266,6 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
 
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
-_REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
-_NO_STEP = re.compile(r"(there is no step )(\d+)")
-"""Missing step in a message on a reference, counted from 0."""
 
 
 def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str, Any]:
@@ -374,12 +371,6 @@ def _argument(value: JsonValue) -> tuple[str, str]:
     return value_text(literal_value(value)), ", ".join(
         dict.fromkeys(steps_from_one(ref) for _, ref, _ in iter_refs(value))
     )
-
-
-def steps_from_one(text: str) -> str:
-    """Return a text in which references count steps from 1, as in ``step 1 · count``."""
-    text = _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
-    return _NO_STEP.sub(lambda at: f"{at[1]}{int(at[2]) + 1}", text)
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:

@@ -101,6 +101,17 @@ def exact_result(
     return orjson.loads(_hits(orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)))
 
 
+def result_after(tool: str, arguments: Arguments, results: Results) -> dict[str, JsonValue]:
+    """Return the unrounded result of a call of such a tool, whose arguments refer to unrounded results.
+
+    Raises:
+        UnresolvedRef, ExpressionError, ValueError: a calculation has no value.
+        ToolError: a look-up fails.
+    """
+    resolved = cast("dict[str, Any]", resolved_value(dict(arguments), results))
+    return exact_result(tool, resolved, unrounded=True)
+
+
 def _spec(arguments: Mapping[str, Any], unrounded: bool) -> dict[str, JsonValue]:
     def y(values: Sequence[Any]) -> list[Any]:
         return (
