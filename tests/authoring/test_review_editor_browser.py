@@ -192,6 +192,32 @@ async def test_a_trace_is_corrected_run_bound_and_saved_as_a_new_version(tmp_pat
             assert (page.blocked, page.dialogs) == ([], [])
 
 
+async def test_a_value_of_another_calculation_is_not_offered_as_a_label(tmp_path: Path):
+    folder = green_blocks(tmp_path / "benchmark", 1)
+    part = "document.querySelector('.part-state').textContent"
+    async with browser() as chromium:
+        with reviewing(folder, "--by", "Ada") as server:
+            page = await enter(chromium, server)
+            await open_editor(page)
+            await ran(page)
+            await set_field(page, "steps.1.expression", "4 * g")
+            await press(page, "Enter", control=True)
+            await ran(page)
+            await page.until("document.querySelector('.part-state.differs .take-result')")
+            assert await page.evaluate("document.querySelector('.keep-label') === null")
+            said = await page.evaluate(part)
+            assert "the results give 80 % ± 2" in said
+            assert "It cannot be kept" in said
+            assert "± 2 was set when the sample was made" in said
+            await page.click("button.take-result")
+            await ran(page)
+            await press(page, "s", control=True)
+            await page.until("!document.querySelector('.editor')")
+            (version,) = versions(folder)
+            assert version["sample"]["answer"][0]["value"] == 80.0
+            assert "labels_kept" not in version["sample"]["metadata"]["corrected"][0]
+
+
 async def test_a_question_is_written_from_nothing_and_survives_a_killed_server(tmp_path: Path):
     folder = green_blocks(tmp_path / "benchmark", 2)
     picture = Image.open(folder / "files" / "2.png")

@@ -211,6 +211,37 @@ def test_a_correction_cannot_add_a_step_that_decides_nothing(base: Sample, folde
         corrected_sample(base, now, steps, folder, "Ada")
 
 
+def test_the_page_says_where_a_tolerance_comes_from_before_and_after(tmp_path: Path):
+    seen = {"severity_pct": 12.0, "severity_interval_pct": [10.0, 15.0]}
+    call = {"tool": "analyze_lesions", "arguments": {"image": "image_1.png"}}
+    answer = {
+        "type": "tolerance",
+        "name": "sick",
+        "label": "the sick share",
+        "value": 30.0,
+        "unit": "%",
+        "abs_tol": 4.0,
+        "from": "steps[0].observation.severity_pct",
+    }
+    step = {**call, "observation": {"result": seen}, "truth": {"severity_pct": 30.0}}
+    folder = green_blocks(tmp_path / "sick", 1, reference={"steps": [step]}, answer=[answer])
+    sample = open_material(str(folder)).sample("rows-0001")
+    assert sample is not None
+    fields = written_of(sample)
+    fields["steps"][0]["arguments"]["region"] = [0, 0, 20, 20]
+    now = Written.model_validate(fields)
+    changed = {
+        **call,
+        "arguments": fields["steps"][0]["arguments"],
+        "observation": {"result": seen},
+    }
+    steps = steps_with_truth([ReferenceStep.model_validate(changed)], now.steps, sample)
+    (state,) = part_states(now, steps, sample.files, sample)
+    assert (state.stands, state.result) == ("30 % ± 4", "12 % ± 3")
+    assert "set when the sample was made" in state.stands_tolerance
+    assert "the interval in the result of analyze_lesions" in state.tolerance
+
+
 def test_labels_beside_the_samples_count_and_stay_in_the_folder_that_apply_writes(
     base: Sample, folder: Path, tmp_path: Path
 ):

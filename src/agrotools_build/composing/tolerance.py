@@ -103,6 +103,30 @@ def tolerance_of(expression: str, steps: Sequence[ReferenceStep]) -> StatedToler
     return StatedTolerance(_rounded(error), 0.0, "calculated")
 
 
+def tolerance_source(expression: str, steps: Sequence[ReferenceStep]) -> str:
+    """Return in words what the tolerance of the number that ``expression`` gives rests on.
+
+    Raises:
+        CannotCompose: as :func:`tolerance_of`.
+    """
+    basis = tolerance_of(expression, steps).basis
+    if basis == "exact":
+        return "rounding alone, as no tool measures it"
+    errors = "; ".join(_error_text(root, steps) for root in roots_of(expression, steps))
+    return f"calculated from {errors}" if basis == "calculated" else errors
+
+
+def _error_text(root: Root, steps: Sequence[ReferenceStep]) -> str:
+    """Return a measured value with its error, and where the error stands."""
+    tool, result = steps[root.step].tool, results_of(steps)[root.step]
+    value = _number(value_at(root.path, result))
+    error = stated_error(tool, root.path, result)
+    source = f"the interval in the result of {tool}"
+    if error.basis != "interval":
+        source = f"the stated error of {tool}"
+    return f"{root.path} {value:g} ± {error.margin_of(value):.3g} ({source})"
+
+
 def _looks_at(step: ReferenceStep) -> tuple[str, ...]:
     """Return the tool of a call and the files that it is given; of a tool that is not installed, all its texts."""
     kinds = agreement_of(step.tool)

@@ -124,11 +124,12 @@ def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]
 
 
 def as_words(value: JsonValue) -> str:
-    """Format a metadata value as words."""
+    """Format a metadata value as words; what is empty is left out."""
     if isinstance(value, list):
         return ", ".join(map(as_words, value))
     if isinstance(value, dict):
-        return ", ".join(f"{key} {as_words(item)}" for key, item in sorted(value.items()))
+        texts = {key: as_words(item) for key, item in sorted(value.items())}
+        return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
     return "" if value is None else str(value)
 
 

@@ -4,6 +4,7 @@ What comes in is what a reviewer wrote: words, calls, and places in results. Val
 and the parts of an answer take their values from the results, or from the label that stands in the sample.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +53,13 @@ from agrotools_build.composing import (
 from agrotools_build.composing.idle import idle_step
 from agrotools_build.composing.making import answer_type_of
 from agrotools_build.composing.running import grouped
-from agrotools_build.composing.tolerance import EXACT_TOOLS, value_at, with_calculations
+from agrotools_build.composing.tolerance import (
+    EXACT_TOOLS,
+    tolerance_of,
+    tolerance_source,
+    value_at,
+    with_calculations,
+)
 from agrotools_build.references import steps_in, steps_used, without_artifacts
 from agrotools_build.review.folder_labels import (
     KnownLabels,
@@ -263,7 +270,8 @@ class PartState(FrozenModel):
 
     ``state``: ``same``, ``differs``, or ``missing``. ``stands``: value in the sample, or by the label of the folder;
     ``result``: what the results give; ``origin``: where the value of a new part comes from. ``not_kept``: why the value
-    of the sample cannot be kept as a label; empty if it can.
+    of the sample cannot be kept as a label; empty if it can. ``stands_tolerance``, ``tolerance``: where the
+    tolerance of the value in the sample, and that of the result, comes from.
     """
 
     state: Literal["same", "differs", "missing"]
@@ -272,6 +280,8 @@ class PartState(FrozenModel):
     reason: str = ""
     origin: str = ""
     not_kept: str = ""
+    stands_tolerance: str = ""
+    tolerance: str = ""
 
 
 def part_states(
@@ -302,15 +312,22 @@ def _part_state(
     if base is None or old is None:
         return _new_part_state(part, steps, files, labels)
     stands = expected_text(old)
+    before = _tolerance_text(old, base.reference.steps if base.reference else ())
     if part.value == "result":
         try:
             slot = _bound(part, steps, files, old)
         except CannotCompose as error:
             return _missing(error, stands)
-        return PartState(state="same", stands=stands, result=expected_text(slot))
+        return PartState(
+            state="same",
+            stands=stands,
+            result=expected_text(slot),
+            stands_tolerance=before,
+            tolerance=_tolerance_text(slot, steps),
+        )
     is_calculated_alike = _is_calculated_alike(part, old, written, base)
     if old.made_by_tools or (not part.from_ and is_calculated_alike):
-        return PartState(state="same", stands=stands)
+        return PartState(state="same", stands=stands, stands_tolerance=before)
     not_kept = _why_not_kept(base, old, is_calculated_alike=is_calculated_alike)
     if not part.from_:
         reason = "no result is chosen for it any more"
@@ -322,12 +339,44 @@ def _part_state(
     # `benchmarks check` compares with true results more closely than a score does with an answer.
     is_close = _has_truth(base) or not is_calculated_alike
     differs = implied.differs or (is_close and not matches_slot(now, implied.value))
+    if not differs:
+        return PartState(
+            state="same", stands=stands, result=expected_text(now), stands_tolerance=before
+        )
+    offered = _bound_or_none(part, steps, files, old) or implied.slot
     return PartState(
-        state="differs" if differs else "same",
+        state="differs",
         stands=stands,
-        result=expected_text(implied.slot),
+        result=expected_text(offered),
         not_kept=not_kept,
+        stands_tolerance=before,
+        tolerance=_tolerance_text(offered, steps),
     )
+
+
+def _bound_or_none(
+    part: WrittenPart, steps: Sequence[ReferenceStep], files: Sequence[SampleFile], old: Slot
+) -> Slot | None:
+    try:
+        return _bound(part, steps, files, old)
+    except CannotCompose:
+        return None
+
+
+def _tolerance_text(slot: Slot, steps: Sequence[ReferenceStep]) -> str:
+    """Return where the tolerance of a number comes from; empty for other slots."""
+    if not isinstance(slot, ToleranceSlot):
+        return ""
+    margin = f"± {slot.margin:.3g}"
+    try:
+        stated = tolerance_of(slot.from_ or "", steps).margin_of(slot.value)
+        source = tolerance_source(slot.from_ or "", steps)
+    except CannotCompose:
+        return f"{margin} was set when the sample was made: no tool states an error of the value"
+    # Tolerances are stored with three digits.
+    if not math.isclose(stated, slot.margin, rel_tol=0.01):
+        return f"{margin} was set when the sample was made"
+    return f"{margin}: {source}"
 
 
 def _missing(error: CannotCompose, stands: str = "") -> PartState:
@@ -380,32 +429,38 @@ def _new_part_state(
     except CannotCompose as error:
         reason = f"{error.message}: {error.hint}"
     result = expected_text(by_tool) if by_tool else ""
+    tolerance = _tolerance_text(by_tool, steps) if by_tool else ""
     roots = roots_with_label(part.from_, steps, labels)
     if not roots:
         if by_tool is None:
             return PartState(state="missing", reason=reason)
         is_label = not roots_without_label(part.from_, steps, labels)
         origin = "" if is_label else "no label: the value is the tool's"
-        return PartState(state="same", result=result, origin=origin)
+        return PartState(state="same", result=result, origin=origin, tolerance=tolerance)
     said = label_texts(roots, labels)
+    if part.value == "result":
+        if by_tool is None:
+            return PartState(state="missing", reason=reason)
+        origin = f"the tool's value; {said}"
+        return PartState(state="same", result=result, origin=origin, tolerance=tolerance)
     try:
         labelled = labelled_steps(steps, labels, {root.step for root in roots})
         by_label = _bound(part, labelled, files, None)
     except CannotCompose as error:
-        if part.value != "result":
-            return _missing(error)
-        by_label = None
-    if part.value == "result":
-        if by_tool is None:
-            return PartState(state="missing", reason=reason)
-        return PartState(state="same", result=result, origin=f"the tool's value; {said}")
-    assert by_label is not None
+        return _missing(error)
     stands = expected_text(by_label)
     given = getattr(by_tool, "value", None)
     if part.value == "label" or (by_tool and matches_slot(by_label, cast(JsonValue, given))):
-        return PartState(state="same", stands=result, result=stands, origin=said)
+        source = _tolerance_text(by_label, labelled)
+        return PartState(state="same", stands=result, result=stands, origin=said, tolerance=source)
     return PartState(
-        state="differs", stands=stands, result=result, reason="" if by_tool else reason, origin=said
+        state="differs",
+        stands=stands,
+        result=result,
+        reason="" if by_tool else reason,
+        origin=said,
+        stands_tolerance=_tolerance_text(by_label, labelled),
+        tolerance=tolerance,
     )
 
 

@@ -104,6 +104,15 @@ def test_validate_sees_when_the_description_is_of_another_state(tmp_path):
     assert "broken_croissant" in {fault.code for fault in validate_folder(folder)}
 
 
+def test_the_card_leaves_out_what_a_review_did_not_do(folder, tmp_path):
+    review = {"corrected": ["a-001"], "dropped": 0, "edited": [], "written": []}
+    header = HEADER.model_copy(update={"metadata": {"review": review}})
+    write_card(tmp_path, header, samples(folder))
+    text = (tmp_path / "README.md").read_text()
+    assert "corrected a-001" in text
+    assert "edited" not in text
+
+
 def test_the_card_counts_answers_that_rest_on_a_tool_or_on_a_reviewer(folder, tmp_path):
     first, second, *others = samples(folder)
     names = [slot.name for slot in first.answer]

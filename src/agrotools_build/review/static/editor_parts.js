@@ -45,18 +45,25 @@ function stateView(part, number, state, isOld, act) {
   const box = make("div", { className: `part-state ${state?.state ?? ""}` });
   if (!state) { box.append(make("p", { className: "dim small", textContent: "Run the steps to see the value." })); return box; }
   const says = (text, className = "") => box.append(make("p", { textContent: text, className }));
+  const toleranceOf = (text) => { if (text) says(text, "dim small tolerance"); };
   if (!isOld) { newPartState(part, number, state, act, says, box); return box; }
   if (part.value === "result") {
     if (state.state === "missing") says(`✗ ${state.reason}`, "error");
     else says(`✓ ${state.result}`, "right");
-    if (state.stands && state.stands !== state.result) says(`${state.stands} stood in the sample`, "dim small");
+    toleranceOf(state.tolerance);
+    if (state.stands && state.stands !== state.result) {
+      says(`${state.stands} stood in the sample`, "dim small");
+      toleranceOf(state.stands_tolerance);
+    }
     box.append(button("Back to the value of the sample", () => act.part(number, { value: "stands" })));
     return box;
   }
   const isKept = part.value === "label" && !state.not_kept;
   says(`${state.state === "same" ? "✓ " : ""}${state.stands} stands in the sample${isKept ? ", kept as a label" : ""}`, state.state === "same" ? "right" : "");
+  toleranceOf(state.stands_tolerance);
   if (state.state === "same") return box;
   says(state.state === "missing" ? `✗ the results give no value: ${state.reason}` : `✗ the results give ${state.result}`, "error");
+  toleranceOf(state.tolerance);
   if (state.not_kept) says(`It cannot be kept: ${state.not_kept}.`, "dim small");
   if (!isKept) box.append(...choiceButtons(number, state.state === "differs", !state.not_kept, act));
   return box;
@@ -66,6 +73,8 @@ function stateView(part, number, state, isOld, act) {
 function newPartState(part, number, state, act, says, box) {
   if (state.state === "missing") says(`✗ ${state.reason}`, "error");
   if (state.state === "same") says(`✓ ${state.result}`, "right");
+  if (state.stands_tolerance) says(state.stands_tolerance, "dim small tolerance");
+  if (state.tolerance) says(state.tolerance, "dim small tolerance");
   if (state.origin) says(state.origin, state.state === "differs" ? "" : "dim small");
   if (state.state === "differs") {
     says(`✗ the answer is ${state.stands} by the label, but the results give ${state.result || `none: ${state.reason}`}`, "error");
