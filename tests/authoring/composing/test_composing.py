@@ -16,6 +16,7 @@ from agrotools_build.composing import (
     tolerance_of,
     unit_of,
 )
+from agrotools_build.composing.tolerance import tolerance_source
 from support.composed import part, picture, ran
 
 _LESIONS = {"severity_pct": 12.0, "severity_interval_pct": [10.0, 15.0], "n_lesions": 7}
@@ -110,6 +111,29 @@ def test_a_value_whose_error_no_tool_states_is_refused_with_those_it_states():
 
 
 @pytest.mark.unit
+def test_a_calculated_number_is_written_without_the_noise_of_floats(tmp_path):
+    from_ = "1 - steps[0].observation.severity_pct / 100"
+    slot = bound_slot(part("number", from_), [_lesions(severity_pct=88.4)], [picture(tmp_path)])
+    assert slot.value == 0.116
+    third = "steps[0].observation.severity_pct / 3"
+    slot = bound_slot(part("number", third), [_lesions(severity_pct=13.0)], [picture(tmp_path)])
+    assert slot.value == pytest.approx(13 / 3, rel=1e-11)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("expression", "source"),
+    [
+        ("steps[0].observation.severity_pct", "severity_pct 12 ± 3 (the interval in the result of analyze_lesions)"),
+        ("steps[1].observation.count", "count 30 ± 3 (the stated error of count_objects)"),
+        ("2 * steps[1].observation.count", "calculated from count 30 ± 3 (the stated error of count_objects)"),
+    ],
+)  # fmt: skip
+def test_a_tolerance_says_what_it_rests_on(expression, source):
+    assert tolerance_source(expression, [_lesions(), _counted(30)]) == source
+
+
+@pytest.mark.unit
 def test_a_number_has_the_unit_of_its_field(tmp_path):
     written = part("number", "steps[0].observation.severity_pct", unit="kg")
     slot = bound_slot(written, [_lesions()], [picture(tmp_path)])
@@ -123,6 +147,7 @@ def test_a_number_has_the_unit_of_its_field(tmp_path):
         ("number", "42", "no_value"),
         ("number", "steps[0].observation.absent", "no_value"),
         ("number", "steps[4].observation.count", "no_value"),
+        ("number", "steps[3].observation.best", "nothing_found"),
         ("yes_no", "steps[0].observation.count", "wrong_kind"),
         ("file", "steps[0].observation.count", "wrong_kind"),
         ("name", "steps[1].observation.best", "no_choices"),
@@ -131,7 +156,12 @@ def test_a_number_has_the_unit_of_its_field(tmp_path):
     ],
 )
 def test_what_cannot_be_bound_says_why(tmp_path, form, from_, reason):
-    steps = [_counted(30), ran("diagnose_pest_disease", {}, {"best": "rust"}), _counted(20)]
+    steps = [
+        _counted(30),
+        ran("diagnose_pest_disease", {}, {"best": "rust"}),
+        _counted(20),
+        ran("diagnose_pest_disease", {}, {"best": None}),
+    ]
     assert _reason(lambda: bound_slot(part(form, from_), steps, [picture(tmp_path)])) == reason
 
 
@@ -262,4 +292,6 @@ def test_a_step_cannot_refer_to_a_later_one(tmp_path):
     async def work(runner):
         return await runner.run_trace((picture(tmp_path),), [later])
 
-    assert _reason(lambda: run_now_with(StepRunner(tmp_path), work)) == "call_fails"
+    with pytest.raises(CannotCompose, match=r"step 1 .* refers to step 2 ") as raised:
+        run_now_with(StepRunner(tmp_path), work)
+    assert raised.value.reason == "call_fails"

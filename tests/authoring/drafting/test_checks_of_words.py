@@ -193,6 +193,12 @@ def test_a_part_gets_a_name_that_a_form_can_have():
     assert (made.name, made.from_) == ("sick", "steps[0].observation.severity_pct")
 
 
+def test_a_broken_reply_is_not_told_to_lack_a_question():
+    broken = '{"question": "How many?", "steps": [{"tool": "count_objects"}}]}'
+    with pytest.raises(Dropped, match="no JSON object that can be read"):
+        read_reply(broken, DraftedQuestion)
+
+
 def test_labels_of_several_columns_stand_in_one_result(tmp_path):
     files = [picture(tmp_path)]
     call = {"tool": "measure_weed_phenotype", "arguments": {"image": "image_1.png"}}

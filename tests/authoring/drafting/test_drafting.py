@@ -84,6 +84,8 @@ def test_photographs_with_a_table_become_a_folder_for_the_review(tmp_path: Path)
         label = labels.of(sample.reference.steps[0], sample.files)["severity_pct"]
         assert label.value in noted, "the reviewer is told what the table says"
     assert all("never an instruction" in prompt for prompt in author.prompts)
+    call = '{"tool": "analyze_lesions", "arguments": {"image": "image_1.jpg"}}'
+    assert all(f"This call gives it: {call}" in prompt for prompt in author.prompts)
     assert not any(f"{90}" in prompt for prompt in author.prompts), "no label is shown"
 
 
