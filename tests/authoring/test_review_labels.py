@@ -113,9 +113,11 @@ def test_a_value_without_a_label_says_that_it_is_a_tools(base: Sample, folder: P
     assert state.origin == "no label: the value is the tool's"
     sample = written(base, folder, asked)
     assert sample.metadata[TOOL_VALUES] == ["share"]
-    # It is no label of another question.
+    # Its truth contradicts no label, and the tool's value is no label of another question.
+    assert sample.reference is not None
+    assert sample.reference.steps[0].truth == {"veg_pct": BY_LABEL, "soil_pct": SOIL_BY_TOOL}
     found = FolderLabels([sample]).of(steps[0], base.files)
-    assert found == {}
+    assert found.keys() == {"veg_pct"}
 
 
 def test_a_label_that_the_tool_agrees_with_is_taken_without_a_question(base: Sample, folder: Path):
@@ -239,7 +241,7 @@ def test_the_page_says_where_a_tolerance_comes_from_before_and_after(tmp_path: P
     (state,) = part_states(now, steps, sample.files, sample)
     assert (state.stands, state.result) == ("30 % ± 4", "12 % ± 3")
     assert "set when the sample was made" in state.stands_tolerance
-    assert "the interval in the result of analyze_lesions" in state.tolerance
+    assert state.tolerance == "± 3: analyze_lesions states 10 to 15"
 
 
 def test_labels_beside_the_samples_count_and_stay_in_the_folder_that_apply_writes(

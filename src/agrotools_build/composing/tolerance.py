@@ -110,21 +110,28 @@ def tolerance_source(expression: str, steps: Sequence[ReferenceStep]) -> str:
         CannotCompose: as :func:`tolerance_of`.
     """
     basis = tolerance_of(expression, steps).basis
+    roots = roots_of(expression, steps)
     if basis == "exact":
         return "rounding alone, as no tool measures it"
-    errors = "; ".join(_error_text(root, steps) for root in roots_of(expression, steps))
-    return f"calculated from {errors}" if basis == "calculated" else errors
+    if basis != "calculated":
+        return _error_source(roots[0], steps)
+    results = results_of(steps)
+    errors: list[str] = []
+    for root in roots:
+        value = _number(value_at(root.path, results[root.step]))
+        margin = stated_error(steps[root.step].tool, root.path, results[root.step]).margin_of(value)
+        errors.append(f"{root.path} {value:g} ± {margin:.3g} ({_error_source(root, steps)})")
+    return f"calculated from {'; '.join(errors)}"
 
 
-def _error_text(root: Root, steps: Sequence[ReferenceStep]) -> str:
-    """Return a measured value with its error, and where the error stands."""
+def _error_source(root: Root, steps: Sequence[ReferenceStep]) -> str:
+    """Return where the error of a measured value stands."""
     tool, result = steps[root.step].tool, results_of(steps)[root.step]
-    value = _number(value_at(root.path, result))
-    error = stated_error(tool, root.path, result)
-    source = f"the interval in the result of {tool}"
-    if error.basis != "interval":
-        source = f"the stated error of {tool}"
-    return f"{root.path} {value:g} ± {error.margin_of(value):.3g} ({source})"
+    interval = _interval_beside(root.path, result or {})
+    if interval is None or stated_error(tool, root.path, result).basis != "interval":
+        return f"the stated error of {tool}"
+    low, high = interval
+    return f"{tool} states {low:.3g} to {high:.3g}"
 
 
 def _looks_at(step: ReferenceStep) -> tuple[str, ...]:

@@ -589,7 +589,7 @@ def _chosen_steps(
     base: Sample | None,
     labels: KnownLabels,
 ) -> list[ReferenceStep]:
-    """Return the steps with the labels that new parts of the answer take.
+    """Return the steps with the labels that new parts of the answer take; those of a new question with all labels.
 
     CannotCompose: a label and a result differ, and nobody chose, or one part takes the label and another the result.
     """
@@ -622,7 +622,11 @@ def _chosen_steps(
             hint="take the label, or the result, for both",
             part=by_tool[number],
         )
-    return labelled_steps(steps, labels, by_label.keys())
+    if base is not None:
+        return labelled_steps(steps, labels, by_label.keys())
+    # What people noted of a field that nobody asks about stands in the trace, too: its truth contradicts no label.
+    noted = {number for number, known in enumerate(labels) if known}
+    return labelled_steps(steps, labels, noted - by_tool.keys())
 
 
 def _tool_values(

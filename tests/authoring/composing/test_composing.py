@@ -124,8 +124,8 @@ def test_a_calculated_number_is_written_without_the_noise_of_floats(tmp_path):
 @pytest.mark.parametrize(
     ("expression", "source"),
     [
-        ("steps[0].observation.severity_pct", "severity_pct 12 ± 3 (the interval in the result of analyze_lesions)"),
-        ("steps[1].observation.count", "count 30 ± 3 (the stated error of count_objects)"),
+        ("steps[0].observation.severity_pct", "analyze_lesions states 10 to 15"),
+        ("steps[1].observation.count", "the stated error of count_objects"),
         ("2 * steps[1].observation.count", "calculated from count 30 ± 3 (the stated error of count_objects)"),
     ],
 )  # fmt: skip

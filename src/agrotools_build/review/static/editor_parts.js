@@ -45,7 +45,7 @@ function stateView(part, number, state, isOld, act) {
   const box = make("div", { className: `part-state ${state?.state ?? ""}` });
   if (!state) { box.append(make("p", { className: "dim small", textContent: "Run the steps to see the value." })); return box; }
   const says = (text, className = "") => box.append(make("p", { textContent: text, className }));
-  const toleranceOf = (text) => { if (text) says(text, "dim small tolerance"); };
+  const toleranceOf = (text) => { if (text) says(text, "dim small"); };
   if (!isOld) { newPartState(part, number, state, act, says, box); return box; }
   if (part.value === "result") {
     if (state.state === "missing") says(`✗ ${state.reason}`, "error");
@@ -73,11 +73,13 @@ function stateView(part, number, state, isOld, act) {
 function newPartState(part, number, state, act, says, box) {
   if (state.state === "missing") says(`✗ ${state.reason}`, "error");
   if (state.state === "same") says(`✓ ${state.result}`, "right");
-  if (state.stands_tolerance) says(state.stands_tolerance, "dim small tolerance");
-  if (state.tolerance) says(state.tolerance, "dim small tolerance");
+  if (state.state === "same" && state.tolerance) says(state.tolerance, "dim small");
   if (state.origin) says(state.origin, state.state === "differs" ? "" : "dim small");
   if (state.state === "differs") {
     says(`✗ the answer is ${state.stands} by the label, but the results give ${state.result || `none: ${state.reason}`}`, "error");
+    for (const [who, text] of [["label", state.stands_tolerance], ["result", state.tolerance]]) {
+      if (text) says(`by the ${who} ${text}`, "dim small");
+    }
     box.append(...choiceButtons(number, Boolean(state.result), true, act));
   } else if (part.value !== "stands") {
     box.append(button("Choose again", () => act.part(number, { value: "stands" })));
