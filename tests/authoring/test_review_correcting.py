@@ -180,6 +180,44 @@ def test_a_label_is_kept_wherever_its_steps_stand_now(base: Sample, folder: Path
     assert (state.state, state.not_kept) == ("differs", "")
 
 
+def test_a_chart_whose_call_changed_is_not_kept_as_it_was(tmp_path: Path):
+    share = {"$ref": "steps[0].observation.vegetation_pct"}
+
+    def drawn(second: float) -> dict[str, Any]:
+        series = [{"name": "share", "x": ["p", "q"], "y": [17.0, second]}]
+        return {"kind": "bar", "series": series, "legend": False, "title": "Shares"}
+
+    def call(second: float) -> dict[str, Any]:
+        series = [{"name": "share", "x": ["p", "q"], "y": [share | {"value": 17.0}, second]}]
+        return {"kind": "bar", "series": series, "title": "Shares"}
+
+    measured = {
+        "tool": "describe_region",
+        "arguments": {"image": "image_1.png"},
+        "observation": {"result": {"vegetation_pct": 17.0}},
+    }
+    plot = {"tool": "plot", "arguments": call(5), "observation": {"result": {"spec": drawn(5)}}}
+    from_ = "steps[1].observation.spec"
+    answer = {"type": "plot", "name": "chart", "label": "chart", "value": drawn(5), "from": from_}
+    folder = green_blocks(
+        tmp_path / "charts", 1, reference={"steps": [measured, plot]}, answer=[answer],
+        answer_type="plot", no_tool_eligible=False,
+    )  # fmt: skip
+    sample = open_material(str(folder)).sample("rows-0001")
+    assert sample is not None
+    fields = written_of(sample)
+    fields["steps"][1]["arguments"]["series"][0]["y"][1] = 50
+    written = Written.model_validate(fields)
+    changed = {**plot, "arguments": call(50), "observation": {"result": {"spec": drawn(50)}}}
+    made = [ReferenceStep.model_validate(each) for each in (measured, changed)]
+    steps = steps_with_truth(made, written.steps, sample)
+    with pytest.raises(CannotCompose, match="another calculation"):
+        corrected_sample(sample, written, steps, folder, "Ada")
+    fields["parts"][0]["value"] = "result"
+    taken = corrected_sample(sample, Written.model_validate(fields), steps, folder, "Ada")
+    assert taken.answer[0].model_dump()["value"]["series"][0]["y"] == [17.0, 50.0]
+
+
 def test_references_follow_their_steps(base: Sample):
     assert renumbered_text("steps[0].observation.a + steps[1].observation.b", {0: 1, 1: 0}) == (
         "steps[1].observation.a + steps[0].observation.b"

@@ -17,6 +17,7 @@ from agrotools.core import (
     ExactSlot,
     FrozenModel,
     Observation,
+    PlotSlot,
     ReferenceStep,
     ReferenceTrajectory,
     Sample,
@@ -326,13 +327,17 @@ def _part_state(
             tolerance=_tolerance_text(slot, steps),
         )
     is_calculated_alike = _is_calculated_alike(part, old, written, base)
-    if old.made_by_tools or (not part.from_ and is_calculated_alike):
+    # A chart whose calls have no true result is not compared with what the tools measure.
+    is_uncompared = not part.from_ or (old.made_by_tools and not _has_truth(base))
+    if is_calculated_alike and is_uncompared:
         return PartState(state="same", stands=stands, stands_tolerance=before)
     not_kept = _why_not_kept(base, old, is_calculated_alike=is_calculated_alike)
     if not part.from_:
         reason = "no result is chosen for it any more"
         return PartState(state="missing", stands=stands, reason=reason, not_kept=not_kept)
     now = _with_words(old, part)
+    if isinstance(now, PlotSlot):
+        return _chart_state(part, steps, files, now, not_kept)
     implied = implied_slot(now, results_of(steps))
     if implied.slot is None:
         return PartState(state="missing", stands=stands, reason=implied.reason, not_kept=not_kept)
@@ -352,6 +357,24 @@ def _part_state(
         stands_tolerance=before,
         tolerance=_tolerance_text(offered, steps),
     )
+
+
+def _chart_state(
+    part: WrittenPart,
+    steps: Sequence[ReferenceStep],
+    files: Sequence[SampleFile],
+    now: PlotSlot,
+    not_kept: str,
+) -> PartState:
+    """Return the state of a chart of the sample, whose data the results may give otherwise."""
+    stands = expected_text(now)
+    try:
+        drawn = _bound(part, steps, files, now)
+    except CannotCompose as error:
+        return _missing(error, stands).model_copy(update={"not_kept": not_kept})
+    assert isinstance(drawn, PlotSlot)
+    state = "same" if matches_slot(now, drawn.value) else "differs"
+    return PartState(state=state, stands=stands, result=expected_text(drawn), not_kept=not_kept)
 
 
 def _bound_or_none(
