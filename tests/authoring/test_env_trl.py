@@ -212,11 +212,13 @@ def calls_with_a_right_second(
 
     def calls_of(place: int, text: str) -> Calls:
         right = next(answer for query, (_, answer) in golds.items() if query in text)
+        answer = right if place % 2 else "I do not know it."
         return [
             ("calculate", {"expression": "6 * 7"}),
             ("count_objects", {"image": "nowhere.jpg", "target": "apple"}),
             ("submit_answer", {"answer": "I know it."}),
-            ("submit_answer", {"answer": right if place % 2 else "I do not know it."}),
+            ("submit_answer", {"answer": answer}),
+            ("submit_answer", {"answer": answer}),  # what is not whole is asked for once more
         ]
 
     return calls_of
@@ -239,7 +241,7 @@ def test_two_steps_of_grpo_call_tools_submit_answers_and_learn(
     assert first["rewards/Env/mean"] == 0
     assert second["rewards/Env/mean"] == 0.5, "half of the answers are right"
     assert second["frac_reward_zero_std"] == 0, "rewards differ in each group"
-    assert second["tools/call_frequency"] == 4
+    assert second["tools/call_frequency"] == 5
     assert second["tools/failure_frequency"] == 0, "an error is an observation, not an exception"
     assert any(
         '"value": 42' in each and "file_not_found" in each and "into this form" in each
@@ -273,8 +275,8 @@ def test_the_loss_is_of_all_that_the_model_wrote_and_of_no_result_of_a_tool(
     assert sorted(written) == sorted(script.written.values())
     for ids, mask in zip(batch["completion_ids"], has_tokens & ~in_loss, strict=True):
         results = tokenizer.decode(ids[mask])
-        assert results.count("<tool_response>") == 4
-        for part in ('"value": 42', "file_not_found", "into this form", "The answer is submitted."):
+        assert results.count("<tool_response>") == 5
+        for part in ('"value": 42', "file_not_found", "into this form", "The answer is submitted"):
             assert part in results
     assert batch["advantages"].ne(0).all()
     assert log_probability.grad.ne(0).equal(in_loss), "where the gradient of the loss is"

@@ -272,7 +272,6 @@ def test_every_option_of_the_page_is_one_of_the_command():
         "--judgements",
         "--embedder",
         "--embedder-path",
-        "--with",
         "--json",
     ):
         assert option in PAGE

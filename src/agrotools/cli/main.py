@@ -1,6 +1,7 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
+import json
 import os
 import re
 import sys
@@ -136,12 +137,19 @@ USUAL = {
 }
 """Options of ``eval`` that its help shows without ``all``."""
 
+ONLY_IN_FILE = (
+    "Options of judges, of the vision model of tools, rates and time limits: keys of the file of --config "
+    "(agrotools docs running)."
+)
 
+_WITHOUT_WITH = "--embedder all-MiniLM-L6-v2 compares texts by the same model"
 GONE = {
     (
         "eval",
         "--degrade",
     ): "degrade copies of your photos, and build a benchmark of them: agrotools build",
+    ("eval", "--with"): _WITHOUT_WITH,
+    ("score", "--with"): _WITHOUT_WITH,
     ("report", "--share"): "agrotools report RUN writes the page; read it before you pass it on",
 }
 """Options of version 0.2.0 that no longer exist, by command, with what to do instead."""
@@ -186,7 +194,9 @@ class PanelCommand(TyperCommand):
         except NoSuchOption as error:
             key = error.option_name.removeprefix("--").replace("-", "_")
             if key in keys_of_file(self):
-                raise _only_in_file(key) from error
+                raise _only_in_file(
+                    key, _typed_value(typed_arguments(ctx), error.option_name)
+                ) from error
             if (self.name, error.option_name) in GONE:
                 raise _gone(self.name, error.option_name) from error
             raise
@@ -203,19 +213,17 @@ class PanelCommand(TyperCommand):
             panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
             if row := parameter.get_help_record(ctx):
                 names = re.sub(r"<list\[(\w+)\]>", lambda kind: f"<{kind[1].lower()}>", row[0])
+                names = names.replace(" range>", ">")  # the limits stand behind the description
                 panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(
                     (names, row[1])
                 )
         for panel in sorted(panels, key=lambda name: ("Arguments", "Options", name).index(name)):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])
-        keys = [] if shortened else keys_of_file(self)
-        if shortened:
+        if self.name == "eval":
+            others = "All other options: agrotools eval -h all. " if shortened else ""
             formatter.write_paragraph()
-            formatter.write_text("All other options: agrotools eval -h all")
-        elif keys:
-            formatter.write_paragraph()
-            formatter.write_text(f"Further keys of the file of --config: {', '.join(keys)}")
+            formatter.write_text(f"{others}{ONLY_IN_FILE}")
 
 
 def keys_of_file(command: "Command") -> list[str]:
@@ -236,14 +244,25 @@ def _gone(command: str | None, option: str) -> Exception:
     return UsageError(f"{option} no longer exists", hint=GONE[command or "", option])
 
 
-def _only_in_file(key: str) -> Exception:
+def _typed_value(args: Sequence[str], option: str) -> str:
+    """Return the value of an option, behind it or after ``=``; empty if it has none."""
+    for argument, following in pairwise([*args, ""]):
+        name, _, value = argument.partition("=")
+        if name == option:
+            return value or following
+    return ""
+
+
+def _only_in_file(key: str, value: str) -> Exception:
     """Return the error for an option that is a key of the configuration file alone."""
     from agrotools.core import UsageError
 
     option = f"--{key.replace('_', '-')}"
+    is_number = re.fullmatch(r"-?\d+(\.\d+)?", value) is not None
+    line = f"{key} = {value if is_number else json.dumps(value or 'VALUE')}"
     return UsageError(
         f"{option} is a key of the configuration file, not an option",
-        hint=f"write {key} = VALUE (texts in quotes) in a TOML file, and give it: --config FILE.toml",
+        hint=f"write the line {line} in a file, and give it: --config FILE.toml (agrotools docs running)",
     )
 
 
@@ -360,7 +379,7 @@ SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
     "add_completion": False,
-    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
 
 _ABOUT = (

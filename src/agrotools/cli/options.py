@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 from typer.core import TyperGroup
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agrotools.scoring.contracts import TextComparisons
 
 Command = TypeVar("Command", bound=Callable[..., None])
-SIMILARITY = "similarity"
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,7 @@ def _described(
         entry = _words().get(each, {}).get(name, {})
         said |= {"help": entry} if isinstance(entry, str) else entry
     flags = said.pop("flags", ())
+    panel = said.pop("panel", panel)
     if said.pop("argument", False):
         info = typer.Argument(**said)
     else:
@@ -170,22 +170,14 @@ def sub_command(app: typer.Typer, words: str, **settings: Any) -> Callable[[Comm
 class TextOptions:
     """Options of text comparisons."""
 
-    PANEL: ClassVar = "Comparisons of texts"
-
-    extra: list[str] | None = None
     embedder: str | None = None
     embedder_path: Path | None = None
 
     def comparisons(self) -> "TextComparisons":
         """Return the selected text comparisons."""
-        from agrotools.core import UsageError
         from agrotools.scoring.contracts import TextComparisons
         from agrotools.scoring.embedders import open_embedder
 
-        extras = frozenset(self.extra or ())
-        unknown = sorted(extras - {SIMILARITY})
-        if unknown:
-            raise UsageError(f"--with {unknown[0]}: no such metric", hint=f"known: {SIMILARITY}")
-        needs_embedder = self.embedder or self.embedder_path or SIMILARITY in extras
-        embedder = open_embedder(self.embedder, self.embedder_path) if needs_embedder else None
+        is_given = self.embedder or self.embedder_path
+        embedder = open_embedder(self.embedder, self.embedder_path) if is_given else None
         return TextComparisons(embedder)

@@ -32,32 +32,33 @@ _LISTED = 3
 
 
 def score(
-    texts: TextOptions,
+    *,
     runs: list[Path] | None = None,
-    benchmark: str | None = None,
-    predictions: Path | None = None,
-    model: str = "",
-    out: Path | None = None,
-    allow_invalid: bool = False,
     details: bool = False,
     paper: bool = False,
-    format_: str | None = None,
-    data: Path | None = None,
-    option: list[str] | None = None,
     judge: list[str] | None = None,
     config: Path | None = None,
-    judgements: Path | None = None,
+    errors: Path | None = None,
+    unread: Path | None = None,
+    texts: TextOptions,
+    allow_invalid: bool = False,
+    as_json: bool = False,
+    predictions: Path | None = None,
+    benchmark: str | None = None,
+    model: str = "",
+    out: Path | None = None,
+    data: Path | None = None,
+    option: list[str] | None = None,
     column: str = "",
     only: list[str] | None = None,
     repeated: str = "",
     decimal: str = "",
     replies: Path | None = None,
-    unread: Path | None = None,
-    errors: Path | None = None,
     yes: bool = False,
-    as_json: bool = False,
+    format_: str | None = None,
+    judgements: Path | None = None,
 ) -> None:
-    """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
+    """Score runs again, side by side, and print their table; offline unless --judge is given."""
     from agrotools.cli.results import print_scores, print_validity
     from agrotools.core import UsageError
     from agrotools.foreign.asked_again import write_messages
@@ -102,7 +103,7 @@ def score(
             "no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE"
         )
     if format_ is not None:
-        _refuse_with_format(judging, texts, details=details, paper=paper, errors=errors)
+        _refuse_with_format(judging, details=details, paper=paper, errors=errors)
         score_predictions(runs, format_, data, judgements, texts, as_json=as_json)
         return
     if predictions is None and (data or judgements):
@@ -150,14 +151,13 @@ def _ask_judges(runs: Sequence[Path], judging: "JudgeConfig") -> bool:
 
 
 def _refuse_with_format(
-    judging: "JudgeConfig", texts: TextOptions, *, details: bool, paper: bool, errors: Path | None
+    judging: "JudgeConfig", *, details: bool, paper: bool, errors: Path | None
 ) -> None:
     """Raise a UsageError if an option of runs is given for a file of predictions in a published format."""
     from agrotools.core import UsageError
 
     of_runs = {
         "--judge": judging.judge,
-        "--with": texts.extra,
         "--details": details,
         "--paper": paper,
         "--errors": errors,

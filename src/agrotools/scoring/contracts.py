@@ -42,7 +42,7 @@ class MetricInfo:
 
 
 class TextComparisons(NamedTuple):
-    """Text comparisons that a user requests with ``--with`` and ``--embedder``, for metrics that need them."""
+    """Text comparisons that a user requests with ``--embedder``, for metrics that need them."""
 
     embedder: "Embedder | None" = None
 

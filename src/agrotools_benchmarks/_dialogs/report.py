@@ -239,7 +239,7 @@ def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Tab
 
 
 def _reason(left_out: str) -> str:
-    return f"{left_out} (--with similarity, or --embedder)" if "embedder" in left_out else left_out
+    return f"{left_out} (--embedder)" if "embedder" in left_out else left_out
 
 
 def _printed(

@@ -21,6 +21,8 @@ from support.sums_benchmark import write_sums
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 UPDATE = bool(os.environ.get("AGROTOOLS_UPDATE_SNAPSHOTS"))
 TOP = typer.main.get_command(app)
+LINES_OF_SCREEN = 40
+"""Lines of a terminal of 100 columns in which the help of a command fits. ``eval -h all`` is longer."""
 
 _COMMAND = "$ agrotools "
 MISTAKES = [
@@ -85,6 +87,12 @@ def test_help() -> None:
             )
         parts.append("")
     compare("help", "\n".join(parts))
+
+
+@pytest.mark.parametrize("words", [words for words, _ in commands(TOP)], ids=" ".join)
+def test_help_fits_a_screen(words: tuple[str, ...]) -> None:
+    shown = run_command(*words, "-h", COLUMNS="100").stdout.rstrip().splitlines()
+    assert len(shown) <= LINES_OF_SCREEN, "shorten, merge or remove options; rare ones: a file"
 
 
 @pytest.mark.process

@@ -18,7 +18,7 @@ from agrotools.core import (
     ToolCall,
     Usage,
 )
-from agrotools.formats.tool_check import ToolCheck
+from agrotools.formats.tool_check import LabelCount, ToolCheck
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
@@ -740,5 +740,77 @@ async def test_the_overview_shows_on_how_many_photos_the_tools_agree_with_the_ta
         page = await opened(chromium, report, width=1400)
         said = await page.evaluate("document.querySelector('.checks p').textContent")
         assert said == check.sentence()
-        assert await page.evaluate(rows) == [[label, "4", "1", "0"], ["rust", "3", "0", "2"]]
+        assert await page.evaluate(rows) == [
+            [label, "4 of 5", "1", ""],
+            ["rust", "3 of 5", "", "2"],
+        ]
         assert await serious_faults(page) == []
+
+
+OWN_PHOTOS = ToolCheck(
+    column="Disease",
+    tool="diagnose_pest_disease",
+    kind="name",
+    n=5,
+    agreed=4,
+    lower=0.4,
+    upper=0.9,
+    labels=(
+        LabelCount(label="rust", right=2, otherwise=1, not_named=0),
+        LabelCount(label="leaf miner", right=2, otherwise=0, not_named=0),
+    ),
+)
+
+
+def report_of_own_photos(folder: Path) -> Path:
+    samples = [made_sample(f"s{number}") for number in range(6)]
+    write_files(folder, samples)
+    own = {"tool_checks": (OWN_PHOTOS,)}
+    wrongs = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in samples]
+    wrong = write_run(folder / "run", wrongs, **own)
+    oracle = {"model": "baseline:oracle", "privileged": True}
+    best = write_run(folder / "oracle", map(right, samples), **oracle, **own)
+    return build_report([wrong, best], folder / "report.html").path
+
+
+async def test_the_page_of_own_photos_begins_with_a_photo_and_the_words_of_growers(tmp_path: Path):
+    report = report_of_own_photos(tmp_path)
+    async with browser() as chromium:
+        page = await opened(chromium, report, width=1400, height=900)
+        words = await page.evaluate("document.getElementById('overview').innerText")
+        assert "a yardstick, not a model" in words
+        assert "privileged" not in words
+        assert "FAS" not in words
+        columns = "[...document.querySelectorAll('.checks thead th')].map((each) => each.innerText)"
+        assert await page.evaluate(columns) == ["named right", "named otherwise"]
+        photo = "document.querySelector('.worth img')"
+        await page.until(f"{photo}.naturalWidth > 0")
+        assert await page.evaluate(f"{photo}.getBoundingClientRect().bottom") < 900
+
+
+LEAST_CONTRAST = 4.5
+"""Ratio of the luminances of text and ground that WCAG 2.2 asks for (level AA)."""
+FAINT_TEXTS = (Path(__file__).parent / "faint_texts.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("of_own_photos", [False, True])
+async def test_every_text_stands_out_from_its_ground(tmp_path: Path, of_own_photos: bool):
+    tasks = ("task_0", "task_1")
+    report = report_of_own_photos(tmp_path) if of_own_photos else report_of_two(tmp_path, tasks)
+    faint: dict[str, list[str]] = {}
+    async with browser() as chromium:
+        page = await chromium.open(width=1400, height=900)
+        for scheme in ("light", "dark"):
+            await page.prefer(scheme)
+            for view in ("overview", "table", "samples", "compare", "tables", "errors", "setup"):
+                await page.goto("about:blank")
+                await page.goto(f"{report.as_uri()}#{view}")
+                await page.until(READY)
+                await page.until(
+                    "document.body.dataset.view !== 'samples' || document.querySelector('#detail > *')"
+                )
+                found = await page.evaluate(f"({FAINT_TEXTS})({LEAST_CONTRAST})")
+                assert found["texts"] > 10
+                if found["faint"]:
+                    faint[f"{scheme} {view}"] = found["faint"]
+    assert faint == {}

@@ -212,7 +212,7 @@ function othersView(record, others) {
   return el("section.card.others", {}, el("h3", {}, "Same sample in other runs"), same.map((other) => {
     const place = el("p.other-answer.dim", {}, "…");
     detailOf(other).then((data) => place.replaceChildren(data ? longText(data.answer ?? (data.ended ? `no answer (${data.ended})` : data.invalid || "see its steps"), 300) : "no details on this page"));
-    return el("div.other", {}, el("h4", {}, recordBadge(other), " ", el("a", { href: sampleAddress(other) }, runs[other.run].label), runs[other.run].privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")]), place);
+    return el("div.other", {}, el("h4", {}, recordBadge(other), " ", el("a", { href: sampleAddress(other) }, runs[other.run].label), runs[other.run].privileged && [" ", yardstickBadge()]), place);
   }));
 }
 

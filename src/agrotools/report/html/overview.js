@@ -55,6 +55,8 @@ function spent(run) {
   return el("span.spent.dim", {}, parts.filter(Boolean).map(([text, title], at) => [at > 0 && " · ", el("span", { title }, text)]));
 }
 
+const yardstickBadge = () => el("abbr.badge", { title: head.terms[head.yardstick] }, head.yardstick);
+
 function runsCard() {
   const references = marks().filter((mark) => mark.role !== "planner" || runs.length === 1);
   const ticks = references.map((mark) => ({ role: mark.role, score: mark.score }));
@@ -64,7 +66,7 @@ function runsCard() {
     el("span.name", {},
       el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
         el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
-      run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
+      run.privileged && [" ", yardstickBadge()],
       run.unsealed && [" ", el("span.badge", { title: "not isolated, so it could have read the answers" }, "unsealed")]),
     figure(run),
     run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
@@ -164,13 +166,22 @@ function lostOfRun(at, isNamed) {
 // often each run named something on pictures of something else.
 function checksCard() {
   if (!head.checks.length && !head.strangers.length) return null;
-  const columns = ["named right", "named otherwise", "not named"];
   return el("section.card.checks", {}, el("h2", {}, "Your table and the tools", head.checks.length > 0 && el("small.dim", {}, " photo by photo, when the benchmark was built")), head.checks.map(({ text, labels }) => [
     el("p", {}, text),
-    labels.length > 1 && el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Photos by label" }, el("table.numbers", {},
-      el("thead", {}, el("tr", {}, el("td"), columns.map((name) => el("th", { scope: "col" }, name)))),
-      el("tbody", {}, labels.map(([label, ...counts]) => el("tr", {}, el("th", { scope: "row" }, label), counts.map((number) => el("td", {}, String(number)))))))),
+    labels.length > 1 && labelTable(labels),
   ]), head.strangers.map((text) => el("p", {}, text)));
+}
+
+// Photos by label: how many of them were named right, and what else happened; a column without a number is left out.
+function labelTable(labels) {
+  const others = ["named otherwise", "not named"].map((name, at) => ({ name, at: at + 2 })).filter(({ at }) => labels.some((row) => row[at] > 0));
+  const columns = ["named right", ...others.map(({ name }) => name)];
+  return el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Photos by label" }, el("table.numbers", {},
+    el("thead", {}, el("tr", {}, el("td"), columns.map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", {}, labels.map((row) => {
+      const [label, right, otherwise, notNamed] = row;
+      return el("tr", {}, el("th", { scope: "row" }, label), el("td", {}, `${right} of ${right + otherwise + notNamed}`), others.map(({ at }) => el("td", {}, row[at] > 0 && String(row[at]))));
+    }))));
 }
 
 // --- tasks ----------------------------------------------------------------------------------------------
@@ -257,6 +268,14 @@ function notices() {
   return el("div.warning", { role: "note" }, el("p", {}, first), rest.length > 0 && el("details", {}, el("summary", {}, `${rest.length} more`), rest.map((line) => el("p", {}, line))));
 }
 
+// Cards in two columns that the browser fills evenly, so that none leaves a hole. The user's own photos come first.
+function columnsOfCards() {
+  const [lost, worth, tasks, checks] = [lostCard(), worthCard(), tasksCard(), checksCard()];
+  if (runs.length > MANY_RUNS) return [checks, lost, tasks, worth]; // the table of tasks needs the whole width
+  const cards = head.own_photos ? [worth, tasks, checks, lost] : [lost, worth, tasks, checks];
+  return [el("div.columns", {}, cards.filter(Boolean))];
+}
+
 function drawOverview() {
-  byId("overview").replaceChildren(...[notices(), head.scope && el("p.dim", {}, head.scope), runsCard(), checksCard(), el("div.columns", {}, lostCard(), tasksCard()), worthCard(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms: ", el("code", {}, "agrotools docs glossary"))].filter(Boolean));
+  byId("overview").replaceChildren(...[notices(), head.scope && el("p.dim", {}, head.scope), runsCard(), ...columnsOfCards(), el("p.dim", {}, el("button.more", { type: "button", onclick: () => openHelp() }, "Keys and terms"), " · more terms: ", el("code", {}, "agrotools docs glossary"))].filter(Boolean));
 }

@@ -1,7 +1,7 @@
 """Data of the page's overview: runs with their scores and tasks, baselines beside them, and differences of pairs."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from agrotools.calling.result import certificate
 from agrotools.core import Mode
@@ -19,7 +19,7 @@ from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.rescore import content_of
 from agrotools.runner.yardsticks import roles_of
 from agrotools.scoring.attribution import CAUSES
-from agrotools.scoring.metrics import FAS_FLOORS, METRICS
+from agrotools.scoring.metrics import FAS, FAS_FLOORS, METRICS
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import RunComparison, RunDifference, Summary, tokens_of
 
@@ -31,9 +31,31 @@ TERMS = {
     "planner": "score of the steps copied from the most similar other question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "sees reference solutions; a yardstick, not a result",
+    "a yardstick, not a model": "uses your right answers, to show what is possible",
     "twin": "one of two samples with the same question, of which only one can be answered; "
     "a refusal gains a point on one and loses a point on the other",
 }
+
+
+class PageWords(NamedTuple):
+    """Words of a page that depend on its reader. ``final_score``: name of the score of final answers."""
+
+    yardstick: str
+    final_score: str
+
+    def label(self, metric: str) -> str:
+        """Return the name of a metric."""
+        return self.final_score if metric == FAS else METRICS[metric].label
+
+
+USUAL_WORDS = PageWords("privileged", METRICS[FAS].label)
+GROWERS_WORDS = PageWords("a yardstick, not a model", "score")
+"""Words for the page of a benchmark of own photos, which people read who know plants, not metrics."""
+
+
+def is_of_own_photos(summaries: Sequence[Summary]) -> bool:
+    """True if the benchmark was built from photos and a table of the user, with which its tools were compared."""
+    return any(summary.tool_checks for summary in summaries)
 
 
 def head_data(
@@ -45,6 +67,7 @@ def head_data(
     """Return everything that the overview shows; ``yardsticks`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
+    words = GROWERS_WORDS if is_of_own_photos(summaries) else USUAL_WORDS
     mode = measure[0].mode if measure else "end-to-end"
     shown = [*summaries, *yardsticks.values()]
     role_by_place = roles_of(shown, mode)
@@ -55,7 +78,9 @@ def head_data(
         "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
         "synthetic": summaries[0].synthetic,
         "scope": scope_of(summaries[0].benchmark),
-        "measure": _measure_data(measure) if measure else None,
+        "own_photos": words is GROWERS_WORDS,
+        "yardstick": words.yardstick,
+        "measure": _measure_data(measure, words) if measure else None,
         "runs": [
             _run_data(run, name, role, measure)
             for run, name, role in zip(runs, names, roles, strict=True)
@@ -68,7 +93,7 @@ def head_data(
         "other_floor": _other_floor(summaries, mode),
         "checks": _checks_data(summaries),
         "strangers": _strangers_data(summaries, names),
-        "pairs": list(_pairs(runs, names, differences, comparisons)),
+        "pairs": list(_pairs(runs, names, differences, comparisons, words)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
             *warning_lines(summaries),
@@ -76,7 +101,7 @@ def head_data(
             *(note for run in runs for note in run.records.notes),
         ],
         "parts": {part: cause._asdict() for part, cause in CAUSES.items()},
-        "terms": TERMS | _metric_terms(summaries),
+        "terms": TERMS | _metric_terms(summaries, words),
     }
 
 
@@ -103,13 +128,13 @@ def _yardsticks_data(
     return shown
 
 
-def _metric_terms(summaries: Sequence[Summary]) -> dict[str, str]:
+def _metric_terms(summaries: Sequence[Summary], words: PageWords) -> dict[str, str]:
     """Return the meanings of all metrics that the runs have, by their names."""
     shown = set[str]()
     for summary in summaries:
         for part in summary.modes.values():
             shown.update(part.metrics)
-    return {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)}
+    return {words.label(metric): METRICS[metric].meaning for metric in sorted(shown)}
 
 
 def _checks_data(summaries: Sequence[Summary]) -> list[Data]:
@@ -144,11 +169,11 @@ def estimate_data(estimate: Estimate) -> list[float | int | None]:
     return [estimate.value, *limits, estimate.n]
 
 
-def _measure_data(measure: Measure) -> Data:
+def _measure_data(measure: Measure, words: PageWords) -> Data:
     info = METRICS[measure[1]]
     return {
         "mode": measure[0].mode,
-        "label": info.label,
+        "label": words.label(measure[1]),
         "meaning": info.meaning,
         "out_of": info.out_of,
     }
@@ -255,6 +280,7 @@ def _pairs(
     names: Sequence[str],
     differences: Sequence[RunDifference],
     comparisons: Mapping[tuple[int, int], RunComparison],
+    words: PageWords,
 ) -> Iterator[Data]:
     for each in differences:
         first, second = runs[each.first], runs[each.second]
@@ -269,7 +295,7 @@ def _pairs(
             "first": each.first,
             "second": each.second,
             "mode": each.mode,
-            "label": METRICS[each.metric].label,
+            "label": words.label(each.metric),
             "difference": estimate_data(each.difference),
             "p": each.difference.p_adjusted,
             "differs": each.differs(),

@@ -307,11 +307,12 @@ class Page:
         ``live``: addresses on a local server, and the present state of the runs, which may go on.
         """
         summaries = [run.summary for run in self._runs]
+        head = self._head(yardsticks, tallies, live)
         facts: list[Data] = []
         for run in self._runs:
             of_run = run_facts(run.name, run.folder, run.manifest, run.summary)
-            facts.append({**of_run, "citation": _citation(run, yardsticks)})
-        head = self._head(yardsticks, tallies, live)
+            shown = {"citation": _citation(run, yardsticks), "yardstick": head["yardstick"]}
+            facts.append(of_run | shown)
 
         parts = {
             "style": page_style(),
