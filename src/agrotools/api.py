@@ -23,10 +23,10 @@ from agrotools.core.errors import InvalidRunError
 from agrotools.core.spelling import names_hint
 from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.manifest import Manifest
 from agrotools.models.base import Model
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.config_file import read_config
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import AgentFunction
 from agrotools.runner.progress import notebook_display
 from agrotools.runner.records import RecordIndex, flat_row, record_index

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from agrotools.core import Record, UsageError, imported
 from agrotools.core.files import sha256_of_file
 from agrotools.core.libraries import is_installed
+from agrotools.formats.manifest import Manifest
 from agrotools.loading import Benchmark
 from agrotools.loading.values import read_json
 from agrotools.runner.build import default_folder
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.records import Key
 from agrotools.runner.store import RunStore

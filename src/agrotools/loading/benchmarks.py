@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir
+from agrotools.core.installed import benchmark_id
 from agrotools.core.progress import Progress, no_progress, patient_progress
 from agrotools.core.readings import Readings
 from agrotools.core.registry import report_plugin_faults
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.loading.contract import BenchmarkPlugin
-from agrotools.plugin.installed import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 Found = TypeVar("Found")

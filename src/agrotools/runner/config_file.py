@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from agrotools.core import UsageError, plain_message
 from agrotools.core.files import read_toml
+from agrotools.core.installed import plugin_of
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
 from agrotools.models.endpoint import check_model_name
-from agrotools.plugin.installed import plugin_of
 from agrotools.runner.config import JUDGE_KEYS, OPTIONS, EvalConfig, JudgeConfig
 from agrotools.runner.plan import EVERY_TOOL, RECORDED
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from agrotools.core import Mode, UsageError
-from agrotools.runner.manifest import Manifest
+from agrotools.formats.manifest import Manifest
 from agrotools.runner.rescore import (
     benchmark_differences,
     check_distinct,

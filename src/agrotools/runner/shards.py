@@ -19,10 +19,7 @@ from agrotools.core import Mode, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE, sha256_of_file
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line, count_text
-from agrotools.models.metered import SPEND_FILE
-from agrotools.models.probe import PROBE_FILE
-from agrotools.runner.estimate import expected_requests
-from agrotools.runner.manifest import (
+from agrotools.formats.manifest import (
     IDENTITY,
     Manifest,
     Shard,
@@ -30,6 +27,9 @@ from agrotools.runner.manifest import (
     sum_setup,
     sum_usage,
 )
+from agrotools.models.metered import SPEND_FILE
+from agrotools.models.probe import PROBE_FILE
+from agrotools.runner.estimate import expected_requests
 from agrotools.runner.plan import WorkItems
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts, complete_lines
 from agrotools.runner.records import RecordIndex, record_index

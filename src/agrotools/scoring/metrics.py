@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
-from agrotools.plugin.installed import WithPlugins, plugins_for_slot_types
+from agrotools.core.installed import WithPlugins, plugins_for_slot_types
 from agrotools.scoring.contracts import MetricInfo
 
 PREDICTIONS = "predictions"
