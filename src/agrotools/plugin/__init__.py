@@ -32,6 +32,7 @@ from agrotools.core import (
     ToolSpec,
     Trajectory,
 )
+from agrotools.core.files import sha256_of_file
 from agrotools.core.installed import (
     WithPlugins,
     benchmark_id,
@@ -136,5 +137,5 @@ __all__ = [
     "TextComparisons", "ToleranceSlot", "ToolCall", "ToolError", "ToolSpec", "Trajectory", "WithPlugins",
     "benchmark_id", "deferred", "no_progress", "paper", "plugin_of", "plugins", "plugins_for_slot_types",
     "plugins_of_metrics", "plugins_of_slots", "published_rows", "published_set", "rows_of_model", "rows_of_table",
-    "with_clusters",
+    "sha256_of_file", "with_clusters",
 ]  # fmt: skip
