@@ -1,4 +1,36 @@
-"""Typed errors. Every error has a message with the problem and a hint on what to change."""
+"""Typed errors. Every error has a message with the problem and a hint on what to change.
+
+The tree; what stands in another module than this one is followed by its place. ``(+ X)``: X is a base class as well.
+
+::
+
+    Exception
+    - AgrotoolsError                whoever runs the command can mend it; printed without a stack trace
+      - UsageError                  exit code 2: an argument names nothing, or arguments do not fit together
+        - EndpointRefusal           the endpoint refuses what all requests share: key, model, images, tools
+        - MissingLibraryError       an extra is not installed (core.libraries)
+        - NoFittingCallError        a binding fits no reference call (analysis.served_check)
+      - UndecidedError              exit code 4: data may mean two things; carries the options that answer
+      - BenchmarkError              a benchmark folder or a source cannot be read
+        - NoFileError (+ UsageError)
+        - ChainBroken               a chain of calls gives no sample (of the builder)
+        - CannotCompose             a question cannot be composed of its calls (of the builder)
+        - PublishedScorerStops      the published scorer would stop at this file (scoring.predictions)
+      - CorpusError                 a text corpus or its index
+      - RunStoreError               a run folder
+        - NoRunError (+ UsageError)
+      - InfrastructureError         no reply, for no fault of the model: the sample is invalid, never incorrect
+        - InvalidRunError           no sample of the run got a reply
+      - EndpointUnreachable         nothing answers at the address: nothing runs, nothing is recorded
+        - LocalServerError          a model server that agrotools started has failed
+      - BudgetReached               exit code 1: the sample gets no record and can run later
+      - ToolError                   a tool call failed; a policy observes it as ErrorInfo
+      - SandboxUnavailable          no sandbox on this machine (sandbox.result)
+      - ExpressionError             a formula cannot be read or computed (text.expression_functions)
+
+Other error classes of the engine (``CallError``, ``MalformedReply``, ``NotJson``, ``UnresolvedRef``) are caught
+where they arise: they describe what a model wrote, and end as an observation or an error class of its record.
+"""
 
 import re
 from itertools import pairwise
