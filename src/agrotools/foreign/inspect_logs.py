@@ -105,15 +105,15 @@ def import_log(
     log: Mapping[str, Any],
     benchmark: Benchmark,
     *,
-    model: str = "",
-    out: Path | None = None,
+    model: str,
+    out: Path | None,
 ) -> ImportedLog:
     """Write the run folder of a log that :func:`own_log` returned: the records as they are, with their trajectories.
 
     Args:
         benchmark: the benchmark of the task.
-        model: name of the model in tables; that of the log by default.
-        out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
+        model: name of the model in tables; empty for that of the log.
+        out: run folder; None for ``runs/BENCHMARK-MODEL-HASH``.
 
     Raises:
         UsageError: the log is of another benchmark, or of another version of it.

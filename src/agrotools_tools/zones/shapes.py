@@ -106,16 +106,16 @@ class _Content(NamedTuple):
 def read_zones(
     path: Path,
     *,
-    id_field: str | None = None,
-    layer: str | Sequence[str] | None = None,
-    readings: Readings | None = None,
+    id_field: str | None,
+    layer: str | Sequence[str] | None,
+    readings: Readings,
 ) -> Zones:
     """Read the zones of a file.
 
     Args:
         id_field: field that names the zones, or several with commas between them; None: to be found.
-        layer: layers of a GeoPackage, or folders of a KML file; ``all`` for all. The zones of several GeoPackage layers
-            have a field ``layer``.
+        layer: layers of a GeoPackage, or folders of a KML file; ``all`` for all, None: to be found. The zones of
+            several GeoPackage layers have a field ``layer``.
         readings: is told what was read; several layers of polygons, or fields that name the zones, are a question.
 
     Raises:
@@ -123,7 +123,6 @@ def read_zones(
             unknown coordinate reference system, unknown layer or field, equal names of plots), ``limit``.
     """
     shapely = import_of_zones("shapely")
-    readings = readings or Readings()
     layers = [layer] if isinstance(layer, str) else [*dict.fromkeys(layer or ())]
     content = _content_of(path, layers, readings)
     polygons, fields = _polygons_of(content, path.name, readings)

@@ -26,6 +26,8 @@ from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_HIGHEST_GRADE = 2
+"""Grade of an answer that is right in full; 1 is for one that is right in part."""
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
 _SCORE_IN_WORDS = re.compile(
     r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?>(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?)[\"'*_ ]*+"
@@ -39,9 +41,9 @@ _ALONE = re.compile(
 )
 
 
-def read_grade(reply: str, most: int = 2, shown: str = "") -> int | None:
-    """Return the grade in ``reply``, a whole number from 0 to ``most``; None if :func:`read_score` returns none."""
-    score = read_score(reply, most, shown)
+def read_grade(reply: str, shown: str = "") -> int | None:
+    """Return the grade in ``reply``: 0, 1 or 2; None if :func:`read_score` returns none."""
+    score = read_score(reply, _HIGHEST_GRADE, shown)
     return int(score) if score is not None and score.is_integer() else None
 
 
