@@ -1,4 +1,10 @@
-"""Policies, and the loops of the modes: end-to-end, step-by-step with forced history, no-tool."""
+"""Policies, and the loops of the modes: end-to-end, step-by-step with forced history, no-tool.
+
+A policy and the view of a sample come in; a trajectory goes out, in step-by-step the predicted actions. The view holds
+no gold. An error of a tool is an observation that the policy sees, and malformed output is a step of the trajectory.
+What is no fault of the policy (:class:`agrotools.core.InfrastructureError`) leaves a loop as an exception: the sample
+is invalid then, not wrong.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,8 @@
-"""Task of an external agent: the question, its files, and the tools as functions."""
+"""Task of an external agent: the question, its files, and the tools as functions.
+
+All that an agent is given is in the task, in this process or another one, and nothing in it tells the answer. It calls
+tools through a :data:`ToolCaller`, and reports its tokens through :data:`SendUsage`.
+"""
 
 import base64
 import inspect

@@ -1,4 +1,8 @@
-"""Options of an evaluation as a user gives them: a TOML file, options of the command, or both."""
+"""Options of an evaluation as a user gives them: a TOML file, options of the command, or both.
+
+Out goes one :class:`agrotools.runner.config.EvalConfig` for each model and dose of faults. Options of the command
+override the file. Every key is known or refused, with the closest one named.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,9 @@
-"""Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run."""
+"""Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run.
+
+A configuration or a plan comes in; records in the run folder go out, and an :class:`Evaluation` that says why it ended
+early. Records are appended as samples end. So a spent budget, Ctrl-C or a kill loses at most the samples in flight.
+Models, meters and the sessions of tools are closed however the run ends. Only progress and notes are printed.
+"""
 
 import asyncio
 import itertools

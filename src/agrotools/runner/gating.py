@@ -1,4 +1,8 @@
-"""Test of a new run against an older one: what both must share, and the scores that are tested."""
+"""Test of a new run against an older one: what both must share, and the scores that are tested.
+
+Two runs come in, as folders or as files of ``gate --save``; the verdict of :mod:`agrotools.scoring.gate` goes out, with
+what speaks against it. Runs that differ in more than the version under test are refused, not compared.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

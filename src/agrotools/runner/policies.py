@@ -1,4 +1,8 @@
-"""Policies of a run: from ``--model`` to the policy of each sample."""
+"""Policies of a run: from ``--model`` to the policy of each sample.
+
+A name or an object comes in; a :class:`PolicySource` goes out, which makes a policy for a sample, a mode and an epoch.
+One policy may answer many samples at a time. Whatever sees gold, also that of other samples, is marked *privileged*.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,10 @@
-"""Counts over the records of one mode: what a summary holds beside the means of score rows."""
+"""Counts over the records of one mode: what a summary holds beside the means of score rows.
+
+Records come in one by one, each with its score rows (:meth:`RecordTally.add`), and no record is kept: a long run takes
+little memory. Out go the parts of a :class:`agrotools.scoring.summary.ModeSummary`, whether its headline is withheld,
+and the entries of benchmark plug-ins. An invalid record is counted with its reason, and left out of all counts of
+events.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
