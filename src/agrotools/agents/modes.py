@@ -69,6 +69,12 @@ class Policy(Protocol):
 
     ``history`` contains all steps so far; a policy keeps no state between calls, so that one object can serve many
     samples concurrently.
+
+    Examples:
+        >>> class AlwaysSeven:
+        ...     async def act(self, view, history):
+        ...         return at.Answer(text="value of the plot: 7")
+        >>> run = at.evaluate("my-farm", model=AlwaysSeven(), mode="no-tool")
     """
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:

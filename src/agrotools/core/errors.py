@@ -94,7 +94,14 @@ class ErrorInfo(FrozenModel):
 
 
 class AgrotoolsError(Exception):
-    """Base of all errors that a user can cause and fix. The command line prints them without a stack trace."""
+    """Base of all errors that a user can cause and fix. The command line prints them without a stack trace.
+
+    Examples:
+        >>> try:
+        ...     at.load_benchmark("my-frm")
+        ... except at.AgrotoolsError as error:
+        ...     print(error.message, error.hint)
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -214,7 +221,17 @@ class InfrastructureError(AgrotoolsError):
 
 
 class InvalidRunError(InfrastructureError):
-    """No sample of a run got a reply. ``run`` is the :class:`agrotools.Run`, with the reason in each record."""
+    """No sample of a run got a reply. ``run`` is the :class:`agrotools.Run`, with the reason in each record.
+
+    Examples:
+        >>> class Silent:
+        ...     async def act(self, view, history):
+        ...         raise RuntimeError("no network")
+        >>> try:
+        ...     at.evaluate("my-farm", model=Silent(), mode="no-tool")
+        ... except at.InvalidRunError as error:
+        ...     print({record.invalid for record in error.run.samples()})
+    """
 
     def __init__(self, message: str, *, run: object, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -237,6 +254,13 @@ class ToolError(AgrotoolsError):
     """A tool call failed. ``argument`` names the invalid argument, ``hint`` what to change in the call.
 
     ``setup`` says what only the person who runs the tools can do: install, train, download.
+
+    Examples:
+        >>> def check_length(length_m):
+        ...     if length_m <= 0:
+        ...         raise at.ToolError(
+        ...             "invalid_argument", "no length", argument="length_m", hint="give metres"
+        ...         )
     """
 
     def __init__(

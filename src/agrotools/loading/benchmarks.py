@@ -147,6 +147,10 @@ def load_benchmark(
     benchmarks that are known by name; a folder has none. ``quick``: only the files of the quick part are needed
     (``header.quick``); the benchmark returned has all samples.
 
+    Examples:
+        >>> benchmark = at.load_benchmark("my-farm")
+        >>> print([sample.query for sample in benchmark.samples])
+
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
         NoFileError: there is no such folder; both a UsageError and a BenchmarkError.
