@@ -11,7 +11,6 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -21,16 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.lazy import import_of_extra
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
+from agrotools_tools.zones import import_of_zones
 from agrotools_tools.zones.kml import FOLDER, is_kml, read_kml
 from agrotools_tools.zones.names import name_zones
-
-import_of_zones = partial(
-    import_of_extra, extra="zones", message="zones need the packages pyogrio and shapely"
-)
-"""Function that imports a package of the extra ``zones``."""
 
 MOST_ZONES = 100_000
 """Largest number of zones of a table: about four minutes of processor time for each raster."""
