@@ -172,6 +172,7 @@ def execute_plan(
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
+        # The object of a model may serve several runs, and counts on: this run stores what it adds.
         usage_before = stats.usage if stats else {}
         try:
             if todo:

@@ -304,6 +304,7 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
         add_prompts(run, folder, known)
         for path in (run / "artifacts").glob("[!.]*"):
             target = folder / "artifacts" / path.name
+            # An artifact has the hash of its content as its name: one that a kill cut off is left.
             is_whole = (
                 path.is_file()
                 and not path.is_symlink()

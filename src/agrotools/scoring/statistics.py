@@ -858,6 +858,7 @@ def repeats_of(
         all_right: list[float] = []
         any_right: list[float] = []
         for n_epochs, n_right in zip(n[enough].tolist(), right[enough].tolist(), strict=True):
+            # Over all ways to draw k of a sample's epochs: what is expected is the same for any number of epochs.
             draws = comb(n_epochs, k)
             all_right.append(comb(n_right, k) / draws)
             any_right.append(1 - comb(n_epochs - n_right, k) / draws)
