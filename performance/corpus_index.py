@@ -1,5 +1,7 @@
 """How long indexing a corpus takes, in how much memory, and how fast and how well the index is searched.
 
+Figures of docs/retrieval.md, "Recall, time and memory".
+
     python performance/corpus_index.py --megabytes 1000 [--seed S] [--dir DIR] [--json]
     python performance/corpus_index.py --questions FILE [--share 0.05]
 

@@ -1,5 +1,7 @@
 """Speed of ``agrotools_build.Env`` (resets, rewards), and what thousands of episodes leave behind.
 
+Figure of docs/training.md, "Scenes drawn ahead": resets a second.
+
     python performance/env.py [--episodes N]
 
 One process; seconds of its processor, since other work on the machine is no part of it. Resets and rewards are of all

@@ -1,5 +1,7 @@
 """An endpoint on this machine that answers questions of sums rightly, and meets chosen requests with a fault instead.
 
+Part of ``faults.py``.
+
 The right replies are scripted, so whatever else a run makes of them is a fault of the endpoint or of our settings.
 """
 

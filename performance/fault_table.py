@@ -1,5 +1,7 @@
 """The faults of endpoints, proxies and our own settings that ``faults.py`` tries, and what may become of each.
 
+Part of ``faults.py``.
+
 Bodies are worded as vendors and proxies word them. No sample that meets such a fault may count against the model; the
 rows that expect ``result`` show that what *is* the model's stays so.
 """

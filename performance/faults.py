@@ -1,5 +1,7 @@
 """Every fault of endpoint, proxy and settings against ``agrotools eval``: what does each become?
 
+Tool of developers; ``tests/performance/test_faults.py`` runs a few rows.
+
     python performance/faults.py
     python performance/faults.py --only queue --only 'key_*' --json faults.json
 

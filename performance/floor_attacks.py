@@ -1,4 +1,6 @@
-"""Is the floor a floor? Policies that look at no picture, and that neither floor contains; figure of docs/metrics.md.
+"""Is the floor a floor? Policies that look at no picture, and that neither floor contains.
+
+Table of docs/metrics.md, "Floors".
 
     python performance/floor_attacks.py --data DIR [--work FOLDER] [BENCHMARK...]
 

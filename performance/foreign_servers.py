@@ -1,5 +1,7 @@
 """``agrotools eval`` against two servers that nobody here wrote: llama.cpp's, and a litellm proxy in front of it.
 
+Tool of developers; ``tests/performance/test_foreign_servers.py`` runs it.
+
     python performance/foreign_servers.py --servers DIR --setup     # a virtual environment with both, once
     python performance/foreign_servers.py --servers DIR
     python performance/foreign_servers.py --servers DIR --captured replies.jsonl

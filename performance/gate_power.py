@@ -1,5 +1,7 @@
 """False alarms and power of ``agrotools gate``, by simulation: at the allowed drop, and beyond it.
 
+Table of docs/comparing.md, "Fail a build if an agent got worse".
+
     python performance/gate_power.py [--pairs 1000] [--benchmark embedded]
 
 Each pair of runs has binary scores on the samples of the benchmark, in its clusters. Scores of a cluster resemble

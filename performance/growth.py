@@ -1,5 +1,7 @@
 """Growth of CPU time and memory of a run with its samples. Replies are scripted, so that agrotools alone is measured.
 
+Figures of docs/appendix.md, "Speed": a run of 1,000,000 texts.
+
     python performance/growth.py [--texts 10000,100000,1000000] [--agents 1000,10000,50000] [--json]
 
 Each size is run, killed when a thousandth of its records is missing, resumed, and repeated when all is done. Seconds

@@ -1,5 +1,7 @@
 """Kill evaluations with ``kill -9`` at random moments, go on with the same command, and see what was lost: nothing.
 
+Tool of developers; ``tests/engine/runner/test_kill_resume.py`` runs it with few kills.
+
     python performance/kill_resume.py --kills 200 --samples 60 --seed 1
 
 Runs ``agrotools eval`` as a user does, against an endpoint on this machine that answers by the reference trajectories

@@ -1,5 +1,7 @@
 """A chat-completions endpoint on this machine that costs next to nothing, so that its clients are what is measured.
 
+Tool of developers: the server of ``throughput.py``.
+
     python performance/mock_server.py --replies answer --latency-ms 50
 
 The first line it prints is ``{"port": N}``. ``answer`` replies to everything with one short text, ``option`` with an

@@ -1,5 +1,7 @@
 """How often equal models look different on one page, and how often a better one is found: by simulation.
 
+Figures of docs/comparing.md, "Multiple comparisons".
+
     python performance/multiple_comparisons.py [--trials 2000]
 
 In each trial the answers of eight models to the same samples are drawn, and all 28 pairs are compared as ``agrotools

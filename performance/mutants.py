@@ -1,5 +1,7 @@
 """Mutants: small faults put into the code one at a time, to see whether a test fails for each.
 
+Tool of developers (CONTRIBUTING.md).
+
     python performance/mutants.py [--number 20] [--seed 0] [--tests FOLDER ...] [--list] MODULE ...
 
 A module is a file or a folder of ``src/agrotools`` or ``src`` (``scoring/plots.py``, ``agrotools_tools/fruit``).

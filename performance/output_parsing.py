@@ -1,5 +1,7 @@
 """Time to read what a model, a judge or a proposing model wrote (slots included): 100 kB and 1 MB of one thing.
 
+Tool of developers; ``tests/engine/agents/test_long_outputs.py`` runs its readers on long texts.
+
     python performance/output_parsing.py [--reader NAME] [--unit TEXT] [--quick] [--json]
 
 Every reader of such text gets every unit repeated, alone and inside of what it looks for (a call, a fence, an answer).

@@ -1,5 +1,7 @@
 """Does a benchmark separate models? Scripted agents of planted ability answer it, and their ranking must come back.
 
+Table of docs/extending.md, "Baselines for developers".
+
     python performance/planted_agents.py [BENCHMARK] [--out runs/planted] [--limit N]
 
 Runs a study of ten agents (``baseline:planted``, abilities 0.05 to 0.95), two twins, which have the ability of one of

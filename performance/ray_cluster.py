@@ -1,5 +1,7 @@
 """Tool calls on a Ray cluster of two nodes on this machine: speed beside local workers, and what kills cost.
 
+Figures of docs/appendix.md, "Speed": samples a minute on two Ray nodes.
+
     python performance/ray_cluster.py --repeat 3
     python performance/ray_cluster.py --worker-kills 30 --node-kills 10 --driver-kills 3
 

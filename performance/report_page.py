@@ -1,5 +1,7 @@
 """Size and speed of the report page, measured in a headless Chromium (named by AGROTOOLS_TEST_BROWSER, or installed).
 
+Limit of docs/report.md, "Samples": a page stays below 30 MB.
+
     python performance/report_page.py [--texts 15000] [--agents 2000] [--pictures 3000] [--keep FOLDER]
 
 Writes two runs of made-up records, 15,000 text samples and 2,000 agent samples with 3,000 pictures, and a report of

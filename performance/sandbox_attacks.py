@@ -1,5 +1,7 @@
 """Every attack of the tests against every sandbox of this machine: a table of how each was held.
 
+Table behind docs/sandbox.md, "How it isolates".
+
     python performance/sandbox_attacks.py [--json] [--runner NAME]
 
 Exit status 1 where one got through.

@@ -1,5 +1,7 @@
 """Ten ways to draw a pair of equal models that are hard on a sequential test of bounded differences.
 
+Part of ``until_decided.py``; figure of docs/comparing.md, "Stop when it is decided".
+
 They were written by somebody who had not read the test; ``performance/until_decided.py`` runs them.
 
 Each function takes the cluster number (0..k-1) of every sample, in run order, and returns the scores of the first and

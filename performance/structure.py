@@ -1,5 +1,7 @@
 """How much one has to read: the figures of the structure of this package. They are printed and never fail a check.
 
+Tool of developers (CONTRIBUTING.md).
+
     python performance/structure.py [--json] [--repo DIR] [--benchmark NAME] [--list ROW]
 
 ``--repo`` measures another checkout, ``--list`` prints what a row counted.

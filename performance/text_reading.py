@@ -1,5 +1,7 @@
 """How well ``read_text`` reads: character errors on pictures whose text is known.
 
+Figures of docs/general-tools.md, "Accuracy of text reading".
+
     python performance/text_reading.py --data DIR [--json]
 
 ``DIR`` holds a folder ``ocr_text`` with a ``truth.json``: pages (``text``: a file), single words (``text_string``),

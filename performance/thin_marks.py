@@ -1,5 +1,7 @@
 """Measure how many thin drawn rectangles ``extract_marked_region`` finds after a picture is saved as a JPEG.
 
+Figures of docs/accuracy.md, "extract_marked_region": marks with thin lines.
+
     python performance/thin_marks.py DATA [--pictures 60] [--false]
 
 ``DATA`` holds folders of photographs (``DATASET/images``). On each of some photographs one rectangle is drawn with

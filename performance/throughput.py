@@ -1,5 +1,7 @@
 """How fast a run goes and what it costs: agrotools beside its peers, one machine, one local mock server.
 
+Table of docs/appendix.md, "Speed".
+
     python performance/throughput.py --setup DIR        # once: a virtual environment for each peer
     python performance/throughput.py --peers DIR [--repeat K] [--json] [--quick]
 

@@ -1,5 +1,7 @@
 """A language model of less than a megabyte in llama's architecture, as a GGUF file, for servers that nobody here wrote.
 
+Tool of developers: the model of ``foreign_servers.py`` and of ``tests/engine/runner/test_llama_server.py``.
+
     python performance/tiny_gguf.py model.gguf
     python performance/tiny_gguf.py model.gguf --port 8080 --context 1024
     python performance/tiny_gguf.py mmproj.gguf --vision

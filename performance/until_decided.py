@@ -1,5 +1,7 @@
 """Errors and samples of ``--until-decided``, by simulation: of equal models, and of models with known gaps.
 
+Table of docs/comparing.md, "Stop when it is decided".
+
     python performance/until_decided.py [--pairs 10000] [--benchmark embedded] [--only TEXT]
 
 Each pair of runs has scores on the samples of the benchmark, in its clusters and in the order and blocks of the

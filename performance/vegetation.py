@@ -1,5 +1,7 @@
 """Time to find the plants in photographs, beside PlantCV in the same run.
 
+Figure of docs/tools.md, "Speed".
+
     python -m venv pc && pc/bin/pip install plantcv
     python performance/vegetation.py --peer pc/bin/python --images DIR [--repeat 3] [--json]
 

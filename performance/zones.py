@@ -1,5 +1,7 @@
 """Time and memory for 1,000 plots of a large orthomosaic, and the difference from cutting each plot out.
 
+Figures of docs/trial.md, "Columns of zones.csv".
+
     python performance/zones.py [--side 20000, at least 5000] [--case colour|heights] [--folder DIR]
 
 Of heights, exactextract (if it is installed) measures the same plots, with figures that agrotools has, too: count,
@@ -25,7 +27,6 @@ from typing import Any
 import numpy as np
 import rasterio
 import shapely
-from large_rasters import peak_mb
 from rasterio.transform import from_origin
 from scipy.ndimage import gaussian_filter
 
@@ -95,6 +96,20 @@ def time_since(started: float, cpu: float) -> str:
     return (
         f"{seconds:.1f} s, {time.process_time() - cpu:.1f} s of processor, peak {peak_mb():.0f} MB"
     )
+
+
+def peak_mb() -> float:
+    """Largest resident memory of this process since it began its program, megabytes (10^6 bytes)."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent had when it forked
+        kilobytes = next(
+            line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")
+        )
+        return int(kilobytes) * 1024 / 1e6
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
 
 
 def in_a_process(option: str, path: Path, side: int) -> Any:

@@ -1,5 +1,7 @@
 """Replies of a model to the closing message: whether it copies the values of its own prose into the answer form.
 
+Its replies are tests/real_models/closing_replies.jsonl.gz.
+
     python studies/closing_messages.py CASES --model FILE.gguf --serve llama --replies FILE [--wording today]
     python studies/closing_messages.py CASES --model NAME --base-url http://127.0.0.1:8080/v1 --replies FILE
 

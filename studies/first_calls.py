@@ -1,5 +1,7 @@
 """First calls of a model: how often its first reply is a call that its tool accepts, and one of the right tool.
 
+Table of docs/protocols.md, "Protocols"; some of its replies are in tests/real_models.
+
     python studies/first_calls.py --base-url http://127.0.0.1:8080/v1 --model NAME [--protocol react] [--limit 60]
         [--benchmark embedded] [--samples FILE] [--stop TEXT]... [--replies FILE]
 

@@ -1,5 +1,7 @@
 """Measure the tools against ground truth: accuracy with intervals, time per call, peak memory.
 
+Makes studies/results/measured.csv, from which ``write_accuracy.py`` writes docs/accuracy.md.
+
     python studies/measure_accuracy.py --data DIR [--tool NAME] [--folder NAME] [--out FILE.csv] [--json]
 
 DIR holds a folder per source, each with its images and a truth.json. Each study runs in its own process on one core; a

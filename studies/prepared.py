@@ -1,4 +1,7 @@
-"""Items of a prepared data set: its ``truth.json``."""
+"""Items of a prepared data set: its ``truth.json``.
+
+Part of ``measure_accuracy.py`` and of training/field_parts.
+"""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """What pictures in results cost, and whether a planted model that reads them gains.
 
+Tables of docs/protocols.md, "Pictures of results", and of studies/results/tool_images_*.csv.
+
     python studies/tool_images.py WORK [--out studies/results]
 
 Gain: planted models make the reference calls on the questions of ``embedded`` whose answer is the severity of a leaf,

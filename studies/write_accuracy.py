@@ -1,5 +1,7 @@
 """Write the accuracy page, and what the tools say about their own accuracy.
 
+Makes docs/accuracy.md and src/agrotools/data/certificates.json.
+
     python studies/write_accuracy.py
 
 Read are the CSV files of ``studies/results``, the prose of ``studies/accuracy/prose``, the figures stored beside the

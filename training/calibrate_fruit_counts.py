@@ -1,5 +1,7 @@
 """Calibrate the counts of the fruit net: thresholds without bias and 90 % intervals, chosen and tested by five-fold.
 
+Makes the counts of src/agrotools_tools/data/nets/fruits.json and of its card.
+
     python training/calibrate_fruit_counts.py --pool ../shared/train
 
 Run after ``train_fruit_net.py``. Writes ``counts`` in ``fruits.json`` and the section on counts of ``fruits.md``. Uses

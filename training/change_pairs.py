@@ -1,4 +1,7 @@
-"""Pairs of two dates with a map of what changed, read from snapshots of public repositories (``change_pairs.toml``)."""
+"""Pairs of two dates with a map of what changed, read from snapshots of public repositories (``change_pairs.toml``).
+
+Part of ``measure_deep_change.py``.
+"""
 
 import tomllib
 from collections.abc import Iterator

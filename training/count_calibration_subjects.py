@@ -1,9 +1,11 @@
 """Count the independent subjects of the training pools, those that nets were calibrated on among them.
 
+Makes studies/accuracy/calibration_subjects.json.
+
     python training/count_calibration_subjects.py --pool ../shared/train
 
-Writes ``calibration_subjects.json``, from which the accuracy page says what is calibrated on how many subjects. A
-subject is a group of the pool's table: a photograph, a leaf, a capture day or a set of look-alike pictures.
+From it the accuracy page says what is calibrated on how many subjects. A subject is a group of the pool's table: a
+photograph, a leaf, a capture day or a set of look-alike pictures.
 """
 
 import argparse

@@ -1,5 +1,7 @@
 """Bench of tools on pictures that they are not made for: refused, flagged, or confident and wrong.
 
+Figures of docs/accuracy.md, "Pictures that a tool is not made for".
+
     python training/cross_domain.py --data DIR --pools DIR --results FILE --out studies/results/strangers.csv
 
 ``python studies/write_accuracy.py`` puts the sums into the accuracy page.

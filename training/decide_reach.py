@@ -1,13 +1,14 @@
 """Decide which templates about the public data sets the tools of the package reach, from other pictures.
 
+Makes src/agrotools_build/sources/reach.toml.
+
     python training/decide_reach.py
 
 Evidence about things of the same kind (:data:`EVIDENCE`): the questions of ``field``, which ``split_field.py`` has
 split, and the classes of drawn scenes, which ``study_scene_classes.py`` has measured. A template is **reached** if at
 least half of its questions in ``field`` are, and the oracle's mean rate on drawn scenes of all difficulties is at least
 that of ``split_field.py``, whichever there are; **beyond** if not. Without evidence it stays undecided. Nothing is
-decided on pictures of the data sets themselves, except for the 36 pictures of DeepWeeds that ``field`` shows. Writes
-``src/agrotools_build/sources/reach.toml``.
+decided on pictures of the data sets themselves, except for the 36 pictures of DeepWeeds that ``field`` shows.
 """
 
 import tomllib

@@ -1,5 +1,7 @@
 """Fit the rule of ``baseline:colours``, and measure what it pays to refuse by colours or by words, without looking.
 
+Makes src/agrotools/data/colours.json.
+
     python training/fit_colours.py scenes WORK --seed 20301120 --out scenes.jsonl     # not the scenes of the packs
     python training/fit_colours.py benchmark FOLDER_OR_NAME --out field.jsonl
     python training/fit_colours.py fit scenes.jsonl              # writes src/agrotools/data/colours.json

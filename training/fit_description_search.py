@@ -1,5 +1,7 @@
 """Fit how descriptions find entries of the knowledge base: the weights _LOOKS_ORDER and _LOOKS_CHANCE.
 
+Weights in src/agrotools_tools/lookup/evidence.py.
+
     python training/fit_description_search.py
 
 Prints both and the cross-validated figures; they are written by hand into ``lookup/evidence.py`` of the tools. Goes in:

@@ -1,5 +1,7 @@
 """Fit and measure ``guess``: what can be scored from the prompts of drawn benchmarks alone.
 
+Makes src/agrotools/data/guess*; figures of docs/scenes.md, "What can be guessed".
+
     python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
     python training/fit_guess.py packed WORK --seeds 20261120 --choices 8 --out DIR   # as the packs are chosen
     python training/fit_guess.py charts DIR/101.jsonl DIR/102.jsonl     # writes src/agrotools/data/guess_charts.json

@@ -1,9 +1,11 @@
 """Fit the weights of the two tests on ponds, the ring test and the basin test, on drawn scenes.
 
+Makes src/agrotools_tools/data/pond_evidence.json.
+
     python training/fit_pond_evidence.py [--seeds 1000 1360] [--processes 2] [--rows FILE.npz]
 
-Writes src/agrotools_tools/data/pond_evidence.json. Nothing but drawn pairs (agrotools_build.scenes.ponds) goes in, so
-what is learnt is ours; figures are reported on other seeds. Needs scikit-learn.
+Nothing but drawn pairs (agrotools_build.scenes.ponds) goes in, so what is learnt is ours; figures are reported on other
+seeds. Needs scikit-learn.
 
 The ring test is learnt from the candidates that the component tree proposes: right where they share 0.6 of their union
 with the water of one pond, wrong under 0.25; all candidates in drawn towns without ponds are wrong. It also keeps the

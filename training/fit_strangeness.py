@@ -1,14 +1,15 @@
 """Choose the reference pictures of strangeness, and its scales and thresholds.
 
+Makes src/agrotools_tools/data/strangeness.*.
+
     python training/fit_strangeness.py --pools ../shared/train --features DIR [--leave-out POOL_OR_CROP]
 
-Writes strangeness.json and .npz of src/agrotools_tools/data. Known pictures come from what a net learnt from
-(weeds, leaves) or from the training part of a pool, and from drawn scenes; scales and thresholds from pictures that
-are neither references nor learnt from; the share kept is reported on a third part. Groups (days, photographs,
-leaves) are never split, except days of weeds, as in the net's own split. Descriptions of pictures are stored in
---features and computed only once (about a tenth of a second each). Pools: weeds, fruit_boxes and leaf_disease, all
-CC BY or MIT. Nothing of pictures under share-alike licences is stored: vegetation_masks sets the threshold of
-``field``, one number."""
+Known pictures come from what a net learnt from (weeds, leaves) or from the training part of a pool, and from drawn
+scenes; scales and thresholds from pictures that are neither references nor learnt from; the share kept is reported on a
+third part. Groups (days, photographs, leaves) are never split, except days of weeds, as in the net's own split.
+Descriptions of pictures are stored in --features and computed only once (about a tenth of a second each). Pools: weeds,
+fruit_boxes and leaf_disease, all CC BY or MIT. Nothing of pictures under share-alike licences is stored:
+vegetation_masks sets the threshold of ``field``, one number."""
 
 import argparse
 import csv

@@ -1,10 +1,11 @@
 """Gather the strangers: features of pictures of other things, from which packs learn what is none of their classes.
 
+Makes src/agrotools_tools/data/strangers.*.
+
     python training/gather_strangers.py --pools ../shared/train [--out DIR]
 
-Writes strangers.json and strangers.npz of src/agrotools_tools/data. Only features are stored, of pictures under CC BY
-or MIT and of drawings of this package; pools under share-alike licences, or with no licence stated, give none. No
-picture of a benchmark is among them.
+Only features are stored, of pictures under CC BY or MIT and of drawings of this package; pools under share-alike
+licences, or with no licence stated, give none. No picture of a benchmark is among them.
 """
 
 import argparse

@@ -1,12 +1,14 @@
 """List the pictures of pests that ``agrotools benchmarks get pests`` fetches, and group them by photograph.
 
+Makes src/agrotools_tools/data/pests.csv.xz.
+
     python training/list_pests.py --pool ../shared/train/pests
 
-Writes src/agrotools_tools/data/pests.csv.xz (image, label, group, source). Folders and labels are those of
-pests.toml. Most pictures are augmented copies: turned, mirrored, sheared, cropped. Two pictures of a label show one
-photograph if at least eight SIFT points of one, or of its mirror image, lie in the other where an affine map puts
-them (Lowe 2004; Fischler and Bolles 1981); groups of the pool are kept together. Copies that show no such points
-stay apart, and photographs that share a printed mark may be joined. About 20 minutes on one core.
+Columns: image, label, group, source. Folders and labels are those of pests.toml. Most pictures are augmented copies:
+turned, mirrored, sheared, cropped. Two pictures of a label show one photograph if at least eight SIFT points of one, or
+of its mirror image, lie in the other where an affine map puts them (Lowe 2004; Fischler and Bolles 1981); groups of the
+pool are kept together. Copies that show no such points stay apart, and photographs that share a printed mark may be
+joined. About 20 minutes on one core.
 """
 
 import argparse

@@ -1,5 +1,7 @@
 """Measure deep change vectors, with the shipped encoder, on real pairs of two dates whose changes people have drawn.
 
+Table of docs/accuracy.md, "detect_change".
+
     python training/measure_deep_change.py --snapshots DIR
 
 ``DIR`` holds git directories of the repositories in ``change_pairs.toml``. The limits in this file were chosen on the

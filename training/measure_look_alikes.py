@@ -1,5 +1,7 @@
 """Measure packs on the look-alikes and the other things of ``other_things.toml``, with groups left out.
 
+Table of docs/packs.md, "What a pack does not know".
+
     python training/measure_look_alikes.py --pools ../shared/train --data DIR --features FILE [--packs NAME ...]
 
 Each pack learns at most 100 pictures, and three tenths of its groups are held out. It learns once without pictures of

@@ -1,5 +1,7 @@
 """Measure packs on pictures of other things and on their own, from sources that neither nets nor strangers learnt from.
 
+Part of ``measure_look_alikes.py`` and of ``measure_pests.py``.
+
     python training/measure_packs.py --pools ../shared/train --data DIR [DIR ...] [--keep SHARE]
 
 For each collection: train on seven tenths of its groups, name the other three tenths, and name pictures of all other

@@ -1,5 +1,7 @@
 """Measure the pack of pests: new photographs, look-alikes, the test pictures, and pictures of other things.
 
+Figures of docs/accuracy.md, "diagnose_pest_disease", of the pack of pests.
+
     python training/measure_pests.py --data ../shared/data [DIR ...] --pools ../shared/train --features features.npz
 
 Needs the pack (``agrotools benchmarks get pests``, ``agrotools tools packs train pests``) and the extra ``train``.

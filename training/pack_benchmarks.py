@@ -1,5 +1,7 @@
 """Draw scenes, choose questions, run the reference calls, and write the packs of ``embedded`` and ``frontier``.
 
+Makes embedded.jsonl.xz and frontier.jsonl.xz in src/agrotools_benchmarks/data.
+
     python training/pack_benchmarks.py WORK [--names embedded frontier] [--workers 2] [--out DIR]
 
 ``membership.toml`` says which classes of questions (kind of scene, subject, template, variant, difficulty) belong to

@@ -1,5 +1,7 @@
 """Pack the benchmark ``field``: build it from the annotated images and write what may be distributed.
 
+Makes src/agrotools_benchmarks/data/field.jsonl.xz.
+
     python training/pack_field.py DATA [BENCHMARK]
 
 The oracle then answers the questions, and ``split_field.py`` decides which of them the tools reach.

@@ -1,4 +1,7 @@
-"""Unanswerable twins for a share of the questions of a benchmark."""
+"""Unanswerable twins for a share of the questions of a benchmark.
+
+Part of ``pack_benchmarks.py`` and of ``field_parts``.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Prepare data sets for the benchmark ``field`` from snapshots of public repositories.
 
+Part of ``pack_field.py``: the pictures that it reads.
+
     python training/prepare_field.py SNAPSHOTS DATA [DATASET ...]
 
 ``SNAPSHOTS`` has a git directory for each repository, ``OWNER+NAME/repo`` or ``OWNER/NAME``. Each data set becomes a

@@ -1,5 +1,7 @@
 """Run the reference calls of packed benchmarks again where tools have changed, and pack the new results.
 
+Makes the packs in src/agrotools_benchmarks/data again.
+
     python training/record_again.py WORK [--names embedded frontier field] [--data DATA]
 
 A step runs again if the version of its tool differs from the one that the pack names, or if its arguments follow from a

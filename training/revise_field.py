@@ -1,5 +1,7 @@
 """Bring the pack of ``field`` in line with today's templates and pictures, without choosing its questions anew.
 
+Makes src/agrotools_benchmarks/data/field.jsonl.xz again.
+
     python training/revise_field.py DATA WORK [--most 9] [--out PACK]
 
 ``DATA`` holds the data sets, as ``pack_field.py`` reads them. A question stays as it is if its template gives the same

@@ -1,5 +1,7 @@
 """Bring packed benchmarks of drawn scenes in line with today's templates, without choosing their questions anew.
 
+Makes embedded.jsonl.xz and frontier.jsonl.xz in src/agrotools_benchmarks/data again.
+
     python training/revise_packs.py WORK [--names embedded frontier] [--add TEMPLATE [--scenes 16]] [--out DIR]
 
 Task types follow the templates; questions whose template is gone leave, with their twins. ``--add``: also ask a new

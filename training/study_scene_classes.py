@@ -1,5 +1,7 @@
 """Decide from fresh scenes which classes of questions belong to ``embedded`` and ``frontier``.
 
+Makes src/agrotools_build/sources/drawn/membership.toml; tables of docs/scenes.md.
+
     python training/study_scene_classes.py ask --seeds A --scenes 12 --out DIR   # draw, ask, run the tools, score
     python training/study_scene_classes.py decide --seeds A --out DIR            # write membership.toml
     python training/study_scene_classes.py decide --seeds A --out DIR --kinds pots   # decide on these kinds anew

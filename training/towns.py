@@ -1,4 +1,7 @@
-"""Drawn settlements without ponds, whose roofs, roads and yards must not be mistaken for water."""
+"""Drawn settlements without ponds, whose roofs, roads and yards must not be mistaken for water.
+
+Part of ``fit_pond_evidence.py`` and of ``fit_strangeness.py``.
+"""
 
 import zlib
 

@@ -1,5 +1,7 @@
 """Train the fruit net that ``count_objects`` ships: apples, pears, cherries and tomatoes as boxes with scores.
 
+Makes src/agrotools_tools/data/nets/fruits.*.
+
     python training/train_fruit_net.py --pool ../shared/train --test-data ../shared/data --work DIR
 
 Needs the group ``train-nets``. Learns from tiles of 416 pixels (orchard tiles of 640 pixels, shrunk), holds an eighth

@@ -1,5 +1,7 @@
 """Train the leaf net that ``diagnose_pest_disease`` ships: 23 kinds of leaf of five crops, one of which is no answer.
 
+Makes src/agrotools_tools/data/nets/leaves.*.
+
     python training/train_leaf_net.py --pool ../shared/train --test-data ../shared/data --work DIR [--hold-out CROP]
 
 Needs the group ``train-nets``. Learns from the pool's training split less an eighth to calibrate on, and reports on

@@ -1,5 +1,7 @@
 """Train the lesion model that ``analyze_lesions`` ships: weights, description and model card.
 
+Makes src/agrotools_tools/data/lesion_model.*.
+
     python training/train_lesion_model.py --pool DIR [--domain]
 
 With ``--domain`` only the range of the leaves in the shipped description is written anew; the weights stay.

@@ -1,5 +1,7 @@
 """Train the weed net that ``identify_weed`` ships: nine DeepWeeds classes.
 
+Makes src/agrotools_tools/data/nets/weeds.*.
+
     python training/train_weed_net.py --pool ../shared/train --test-data ../shared/data --work DIR [--split days]
 
 Needs the group ``train-nets``. ``--split random`` follows the published protocol (Olsen et al. 2019: a random split

@@ -23,10 +23,10 @@ from agrotools.core.errors import InvalidRunError
 from agrotools.core.spelling import names_hint
 from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.manifest import Manifest
 from agrotools.models.base import Model
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.config_file import read_config
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import AgentFunction
 from agrotools.runner.progress import notebook_display
 from agrotools.runner.records import RecordIndex, flat_row, record_index
@@ -49,7 +49,12 @@ _FIRST_MODES: tuple[Mode, ...] = ("end-to-end", "step-by-step", "no-tool")
 
 
 class MetricScore(NamedTuple):
-    """A metric of a run: a mean of scores in [0, 1] with its 95 % interval."""
+    """A metric of a run: a mean of scores in [0, 1] with its 95 % interval.
+
+    Examples:
+        >>> score = at.read_run("runs/new").scores["fas"]
+        >>> print(score.value, score.interval, score.n)
+    """
 
     metric: str
     mode: Mode
@@ -63,7 +68,12 @@ class MetricScore(NamedTuple):
 
 
 class MetricDifference(NamedTuple):
-    """Difference of two runs (second minus first) in one metric, paired by sample."""
+    """Difference of two runs (second minus first) in one metric, paired by sample.
+
+    Examples:
+        >>> for difference in at.compare("runs/old", "runs/new"):
+        ...     print(difference.metric, difference.value, difference.p_adjusted)
+    """
 
     metric: str
     mode: str
@@ -83,7 +93,12 @@ class MetricDifference(NamedTuple):
 
 
 class Comparison(tuple[MetricDifference, ...]):
-    """Differences between all pairs of runs on one benchmark, in the headline metrics of each mode."""
+    """Differences between all pairs of runs on one benchmark, in the headline metrics of each mode.
+
+    Examples:
+        >>> comparison = at.compare("runs/old", "runs/new")
+        >>> print(comparison, *comparison.warnings)
+    """
 
     pairs: "Sequence[RunComparison]" = ()
     """Comparison of each pair with all that ``agrotools compare`` shows: metrics, tasks, causes, samples."""
@@ -122,7 +137,12 @@ def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
 
 
 class RunSample:
-    """The records of one sample in a run, one for each mode and epoch, with their scores."""
+    """The records of one sample in a run, one for each mode and epoch, with their scores.
+
+    Examples:
+        >>> sample = at.read_run("runs/new").worst(1)[0]
+        >>> sample.show()
+    """
 
     def __init__(self, run: "Run", records: Sequence[Record]) -> None:
         self.run = run
@@ -192,6 +212,10 @@ class RunSample:
 
 class Run:
     """A run folder with its scores, records and report. Records and scores are read on demand.
+
+    Examples:
+        >>> run = at.read_run("runs/new")
+        >>> print(run.scores["fas"].value, len(run.samples()))
 
     Args:
         path: folder written by :func:`evaluate` or ``agrotools eval``.
@@ -398,6 +422,10 @@ def evaluate(
 ) -> Run:
     """Run a benchmark with a model, score it, and return the run. The same call again resumes an incomplete run.
 
+    Examples:
+        >>> run = at.evaluate("my-farm", model="baseline:guess", mode="no-tool")
+        >>> print(run.scores["fas"].value)
+
     Args:
         benchmark: name, folder, or a loaded benchmark.
         model: model name as for ``agrotools eval --model``; an object with ``generate`` (a model) or ``act`` (a
@@ -489,6 +517,10 @@ def study(
 ) -> "StudyResult":
     """Run what is missing of a study file (models x benchmarks x lists of tools), and compare its runs in one table.
 
+    Examples:
+        >>> result = at.study("study.toml", dry_run=True)
+        >>> print(result.states[0].problem)
+
     Args:
         file: TOML file as for ``agrotools study``.
         dry_run: only count the missing records and estimate their cost; runs that have records are compared.
@@ -514,6 +546,10 @@ def study(
 def read_run(path: str | Path) -> Run:
     """Open a run folder written by :func:`evaluate` or ``agrotools eval``.
 
+    Examples:
+        >>> run = at.read_run("runs/new")
+        >>> print([record.trajectory.answer for record in run.samples()])
+
     Raises:
         RunStoreError: the folder contains no run, or one that this version cannot read.
     """
@@ -522,6 +558,9 @@ def read_run(path: str | Path) -> Run:
 
 def merge(runs: Sequence[str | Path | Run], out: str | Path, *, allow_missing: bool = False) -> Run:
     """Merge the shards of a run (:func:`evaluate` with ``shard``) into one run, equal to that without shards.
+
+    Examples:
+        >>> run = at.merge(["runs/part-1", "runs/part-2"], out="runs/whole")
 
     Args:
         runs: runs of all shards, or their folders.
@@ -542,6 +581,9 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path, *, allow_missing: b
 def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
     """Score the records of a run again, without calling a model, and write its ``scores.json``.
 
+    Examples:
+        >>> run = at.score("runs/new")
+
     Args:
         run: a run, or its folder.
         allow_invalid: report headline scores even if more than 1 % of samples are invalid.
@@ -559,6 +601,9 @@ def compare(*runs: str | Path | Run) -> Comparison:
 
     The same differences as those of ``agrotools compare``: in the headline metric of each mode, on common samples,
     the later run minus the earlier. The attribute ``pairs`` has all others, and ``warnings`` what speaks against them.
+
+    Examples:
+        >>> lower = [each for each in at.compare("runs/old", "runs/new") if each.value < 0]
 
     Raises:
         UsageError: fewer than two runs, or runs of different benchmarks.
@@ -608,6 +653,10 @@ def gate(
     """Test whether a run is worse than an older one by more than ``max_drop``, as ``agrotools gate`` does.
 
     ``result.passed`` of what is returned is the verdict; ``result`` has what it rests on.
+
+    Examples:
+        >>> verdict = at.gate("runs/new", "runs/old", max_drop=0.02)
+        >>> print(verdict.result.passed)
 
     Args:
         new: a run, its folder, or a file of ``agrotools gate --save``.

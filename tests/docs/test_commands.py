@@ -30,7 +30,7 @@ NOT_RUN = {
     r"--serve |local:": "needs the server of a model: tests/engine/runner/test_local_server.py",
     r"check agrotools DIR|--benchmark agrotools --data DIR": "needs data sets: tests/benchmarks/released",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
-    r"scouting\.xlsx": "needs photos with labels: tests/authoring/test_own_table.py",
+    r"scouting\.xlsx": "needs photos with labels: tests/authoring/own_photos/test_own_table.py",
     r"tools zones ": "needs rasters of a trial: tests/tools/zones/test_zones.py",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/tools/cli/test_packs.py",
     r"--other neighbours": "needs data sets: tests/tools/recognition/test_strangers.py",

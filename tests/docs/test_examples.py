@@ -90,9 +90,7 @@ def test_the_agent_of_the_page_answers_the_questions_that_it_is_for(tmp_path: Pa
     page = (EXAMPLES.parent / "docs" / "agents.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(# my_agent\.py\n.*?)```", page, re.DOTALL)
     (tmp_path / "my_agent.py").write_text(block)
-    command = (
-        "agrotools eval embedded --quick --mode end-to-end --json --model python:my_agent:solve"
-    )
+    command = "agrotools eval embedded --quick --limit 20 --mode end-to-end --json --model python:my_agent:solve"
     (summary,) = json.loads(run(tmp_path, *command.split()))
     scores = summary["modes"]["end-to-end"]
     assert scores["invalid"]["n"] == 0

@@ -164,7 +164,7 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
         *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("examples/*.py"))),
         *(
             str(path.relative_to(ROOT))
-            for path in sorted(ROOT.glob("tests/engine/plugins/ripeness/src/ripeness/*.py"))
+            for path in sorted(ROOT.glob("examples/ripeness/src/*/*.py"))
         ),
     ],
     ids=lambda path: Path(path).name,

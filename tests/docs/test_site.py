@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from agrotools.core import Record, Sample
 from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.formats.manifest import Manifest
 from agrotools.report.citing import AUTHORS, TITLE
 from agrotools.report.results import Result
-from agrotools.runner.manifest import Manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"

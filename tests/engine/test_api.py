@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import fields
+from doctest import DocTestParser
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,34 @@ def test_public_names_of_package_tools_and_plugins():
     assert all(getattr(calling, name) is not None for name in calling.__all__)
     assert all(getattr(plugin, name) is not None for name in plugin.__all__)
     assert len(fields(plugin.BenchmarkPlugin)) <= 13
+
+
+@pytest.fixture
+def examples_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the examples of docstrings name: a benchmark, two runs, two shards and a study."""
+    monkeypatch.chdir(tmp_path)
+    write_text_benchmark(tmp_path / "my-farm", 12)
+    for name in ("old", "new"):
+        at.evaluate("my-farm", "baseline:echo", mode="no-tool", out=f"runs/{name}")
+    for part in (1, 2):
+        out = f"runs/part-{part}"
+        at.evaluate("my-farm", "baseline:echo", mode="no-tool", shard=(part, 2), out=out)
+    (tmp_path / "study.toml").write_text(
+        'benchmark = ["my-farm"]\nmode = ["no-tool"]\n[[model]]\nname = "baseline:echo"\n'
+    )
+    return tmp_path
+
+
+@pytest.mark.process
+def test_examples_of_public_names_run(examples_folder: Path):
+    """Those of stored records are one expression in the words of their docstring, and are not run."""
+    stored = {"Action", "Answer", "CallTools", "Record", "Step", "ToolCall"}
+    for name in [name for name in at.__all__ if name not in stored]:
+        examples = DocTestParser().get_examples(inspect.getdoc(getattr(at, name)) or "")
+        assert examples, name
+        names = {"at": at, "__name__": name}
+        for example in examples:
+            exec(compile(example.source, name, "exec"), names)
 
 
 @pytest.mark.process

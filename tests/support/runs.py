@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agrotools.core import Record, Score, Step, Trajectory
-from agrotools.runner.manifest import Manifest
+from agrotools.formats.manifest import Manifest
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import SCORING_VERSION

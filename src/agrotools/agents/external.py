@@ -158,7 +158,9 @@ class AgentPolicy:
                 self._solve(task, self._call, self.usage.report, self._exchange)
             )
         if self._waiting is not None and not self._waiting.done():
+            # The agent still waits for the result of its last call, which is the last step by now.
             self._waiting.set_result(await self._with_pictures(history[-1]))
+        # Whatever comes first: another call, the answer, or a fault that the agent itself may never notice.
         next_call = asyncio.ensure_future(self._calls.get())
         failed = asyncio.ensure_future(self.usage.failed.wait())
         awaited = {next_call, failed, self._run}

@@ -47,11 +47,11 @@ from agrotools.core import (
     ToolSpec,
 )
 from agrotools.core.frozen_model import from_valid
+from agrotools.core.installed import WithPlugins
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.models.chat_format import SUFFIX as RESPONSES_SUFFIX
 from agrotools.models.chat_format import PromptCount, check_prompt, count_prompt
-from agrotools.plugin.installed import WithPlugins
 from agrotools.text.answer_reader import as_form, form_faults, is_complete
 from agrotools.text.loose_json import dumps
 

@@ -1,4 +1,10 @@
-"""Policies, and the loops of the modes: end-to-end, step-by-step with forced history, no-tool."""
+"""Policies, and the loops of the modes: end-to-end, step-by-step with forced history, no-tool.
+
+A policy and the view of a sample come in; a trajectory goes out, in step-by-step the predicted actions. The view holds
+no gold. An error of a tool is an observation that the policy sees, and malformed output is a step of the trajectory.
+What is no fault of the policy (:class:`agrotools.core.InfrastructureError`) leaves a loop as an exception: the sample
+is invalid then, not wrong.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
@@ -63,6 +69,12 @@ class Policy(Protocol):
 
     ``history`` contains all steps so far; a policy keeps no state between calls, so that one object can serve many
     samples concurrently.
+
+    Examples:
+        >>> class AlwaysSeven:
+        ...     async def act(self, view, history):
+        ...         return at.Answer(text="value of the plot: 7")
+        >>> run = at.evaluate("my-farm", model=AlwaysSeven(), mode="no-tool")
     """
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:

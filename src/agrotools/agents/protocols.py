@@ -8,9 +8,9 @@ from agrotools.core import Mode
 
 if TYPE_CHECKING:
     from agrotools.agents.modes import ModelAgent
+    from agrotools.agents.options import AgentOptions
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
-    from agrotools.runner.policies import AgentOptions
 
 
 class PromptTemplates(NamedTuple):

@@ -1,4 +1,8 @@
-"""Task of an external agent: the question, its files, and the tools as functions."""
+"""Task of an external agent: the question, its files, and the tools as functions.
+
+All that an agent is given is in the task, in this process or another one, and nothing in it tells the answer. It calls
+tools through a :data:`ToolCaller`, and reports its tokens through :data:`SendUsage`.
+"""
 
 import base64
 import inspect
@@ -168,6 +172,12 @@ class Task:
     An agent is a function ``(task) -> answer``, plain or async. A dict of values by item name is scored as it is. Of a
     text, the form is asked for if the function has a parameter ``form``: it is called again, with the message that asks
     for it (before: None) and a task without tools whose :attr:`prompt` has question, answer and message.
+
+    Examples:
+        >>> def solve(task):
+        ...     total = task.tools.calculate(expression="2 + 3")
+        ...     return {"value": total["value"]}
+        >>> run = at.evaluate("my-farm", model=solve, mode="end-to-end")
     """
 
     query: str

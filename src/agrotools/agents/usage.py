@@ -1,4 +1,8 @@
-"""Usage of external agents: what they report, or what is counted at their endpoint, by sample and for the budget."""
+"""Usage of external agents: what they report, or what is counted at their endpoint, by sample and for the budget.
+
+Never both: if an endpoint counts the requests of an agent, its own reports are ignored. A budget can stop only what has
+a price, so that tokens without one are an error where there is a budget.
+"""
 
 import asyncio
 from collections.abc import Sequence

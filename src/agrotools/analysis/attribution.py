@@ -37,9 +37,9 @@ from agrotools.core.errors import RunStoreError
 from agrotools.core.files import Journal, artifact_path, cache_dir
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import count_text, first_names
+from agrotools.formats.manifest import Manifest, ServerUse
 from agrotools.loading import Benchmark, Loading
 from agrotools.loading.benchmarks import load_as
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import tool_data
 from agrotools.runner.records import iter_records
 from agrotools.runner.repeated_calls import (
@@ -58,7 +58,6 @@ from agrotools.scoring.lost_points import is_split
 from agrotools.served.address import read_address
 from agrotools.served.binding import read_binding
 from agrotools.served.tools import NO_SERVERS, ServedCalls, ServedToolset, open_toolset
-from agrotools.served.use import ServerUse
 from agrotools.text.agreement_values import same_json
 
 _IN_WORK = 4

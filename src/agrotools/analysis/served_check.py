@@ -157,7 +157,6 @@ def check_served(
     progress: TextIO,
     *,
     quick: bool = True,
-    data_root: Path | None = None,
 ) -> ServedCheck:
     """Return what the tools of a binding are worth on a benchmark.
 
@@ -166,9 +165,7 @@ def check_served(
         NoFittingCallError: the binding is made for no reference call of the benchmark.
         InfrastructureError: the server does not start.
     """
-    ours = EvalConfig.of(
-        benchmark=benchmark, quick=quick, data_root=data_root, model=_ORACLE, mode=_MODE
-    )
+    ours = EvalConfig.of(benchmark=benchmark, quick=quick, model=_ORACLE, mode=_MODE)
     loaded = load_for_run(ours, progress)
     if not loaded.header.quick:  # a benchmark without a quick part is taken whole
         quick = False

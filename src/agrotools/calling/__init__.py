@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools.core import DeclaredTool, Registry, ToolSpec, UsageError
 from agrotools.core.files import sha256_of_json
+from agrotools.core.installed import plugins
 from agrotools.core.registry import joined_targets
-from agrotools.plugin.installed import plugins
 
 if TYPE_CHECKING:
     from agrotools.calling.arguments import (

@@ -123,6 +123,15 @@ def tool(
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
     """Declare a typed function as a tool.
 
+    Examples:
+        >>> from agrotools.calling import ToolResult
+        >>> class Area(ToolResult):
+        ...     hectares: float
+        >>> @at.tool(category="measurement")
+        ... def plot_area(length_m: float, width_m: float) -> Area:
+        ...     "Calculate the area of a plot."
+        ...     return Area(hectares=length_m * width_m / 10_000)
+
     Args:
         category: ``identification``, ``measurement``, ``segmentation``, ``change``, ``analytics``, ``general`` or
             ``published`` (a tool with the name and arguments that a published benchmark gives it).

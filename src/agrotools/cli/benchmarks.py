@@ -136,8 +136,8 @@ def check(
     none in a known form; 3: the files cannot be read; 4: the files may be read in two ways.
     """
     from agrotools.core import BENCHMARKS, UsageError
+    from agrotools.core.installed import benchmark_id
     from agrotools.loading.checking import check_benchmark, propose_map_of
-    from agrotools.plugin.installed import benchmark_id
     from agrotools.runner.config_file import benchmark_options
 
     if schema:

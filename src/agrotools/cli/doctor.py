@@ -169,9 +169,9 @@ def _plugins() -> dict[str, Any]:
     from agrotools.agents.llm import PROMPT_TEMPLATES
     from agrotools.calling import TOOLS
     from agrotools.core import BENCHMARKS, PluginWarning
+    from agrotools.core.installed import WithPlugins
     from agrotools.core.registry import CLASHES, SOURCES
     from agrotools.core.slot import slot_types
-    from agrotools.plugin.installed import WithPlugins
     from agrotools.runner.policies import RUN_PROTOCOLS
     from agrotools.scoring.judging.questions import JUDGED_METRICS
     from agrotools.scoring.metrics import METRICS

@@ -123,7 +123,7 @@ def offer_download(name: str, *, at_once: bool, quick: bool) -> None:
     ``quick``: only the quick part is needed.
     """
     from agrotools.core import BENCHMARKS
-    from agrotools.plugin.installed import benchmark_id
+    from agrotools.core.installed import benchmark_id
 
     if (known := benchmark_id(name)) not in BENCHMARKS or not (
         plugin := BENCHMARKS.get(known)

@@ -245,7 +245,7 @@ def _print_classed(scores: "RunScores", classed: "Sequence[ClassedErrors]") -> N
 
 def _print_papers(scores: "RunScores", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
-    from agrotools.plugin.installed import plugins
+    from agrotools.core.installed import plugins
     from agrotools.report.terminal import print_parts
     from agrotools.runner.store import read_manifest
 

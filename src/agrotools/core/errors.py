@@ -1,4 +1,36 @@
-"""Typed errors. Every error has a message with the problem and a hint on what to change."""
+"""Typed errors. Every error has a message with the problem and a hint on what to change.
+
+The tree; what stands in another module than this one is followed by its place. ``(+ X)``: X is a base class as well.
+
+::
+
+    Exception
+    - AgrotoolsError                whoever runs the command can mend it; printed without a stack trace
+      - UsageError                  exit code 2: an argument names nothing, or arguments do not fit together
+        - EndpointRefusal           the endpoint refuses what all requests share: key, model, images, tools
+        - MissingLibraryError       an extra is not installed (core.libraries)
+        - NoFittingCallError        a binding fits no reference call (analysis.served_check)
+      - UndecidedError              exit code 4: data may mean two things; carries the options that answer
+      - BenchmarkError              a benchmark folder or a source cannot be read
+        - NoFileError (+ UsageError)
+        - ChainBroken               a chain of calls gives no sample (of the builder)
+        - CannotCompose             a question cannot be composed of its calls (of the builder)
+        - PublishedScorerStops      the published scorer would stop at this file (scoring.predictions)
+      - CorpusError                 a text corpus or its index
+      - RunStoreError               a run folder
+        - NoRunError (+ UsageError)
+      - InfrastructureError         no reply, for no fault of the model: the sample is invalid, never incorrect
+        - InvalidRunError           no sample of the run got a reply
+      - EndpointUnreachable         nothing answers at the address: nothing runs, nothing is recorded
+        - LocalServerError          a model server that agrotools started has failed
+      - BudgetReached               exit code 1: the sample gets no record and can run later
+      - ToolError                   a tool call failed; a policy observes it as ErrorInfo
+      - SandboxUnavailable          no sandbox on this machine (sandbox.result)
+      - ExpressionError             a formula cannot be read or computed (text.expression_functions)
+
+Other error classes of the engine (``CallError``, ``MalformedReply``, ``NotJson``, ``UnresolvedRef``) are caught
+where they arise: they describe what a model wrote, and end as an observation or an error class of its record.
+"""
 
 import re
 from itertools import pairwise
@@ -62,7 +94,14 @@ class ErrorInfo(FrozenModel):
 
 
 class AgrotoolsError(Exception):
-    """Base of all errors that a user can cause and fix. The command line prints them without a stack trace."""
+    """Base of all errors that a user can cause and fix. The command line prints them without a stack trace.
+
+    Examples:
+        >>> try:
+        ...     at.load_benchmark("my-frm")
+        ... except at.AgrotoolsError as error:
+        ...     print(error.message, error.hint)
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -182,7 +221,17 @@ class InfrastructureError(AgrotoolsError):
 
 
 class InvalidRunError(InfrastructureError):
-    """No sample of a run got a reply. ``run`` is the :class:`agrotools.Run`, with the reason in each record."""
+    """No sample of a run got a reply. ``run`` is the :class:`agrotools.Run`, with the reason in each record.
+
+    Examples:
+        >>> class Silent:
+        ...     async def act(self, view, history):
+        ...         raise RuntimeError("no network")
+        >>> try:
+        ...     at.evaluate("my-farm", model=Silent(), mode="no-tool")
+        ... except at.InvalidRunError as error:
+        ...     print({record.invalid for record in error.run.samples()})
+    """
 
     def __init__(self, message: str, *, run: object, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -205,6 +254,13 @@ class ToolError(AgrotoolsError):
     """A tool call failed. ``argument`` names the invalid argument, ``hint`` what to change in the call.
 
     ``setup`` says what only the person who runs the tools can do: install, train, download.
+
+    Examples:
+        >>> def check_length(length_m):
+        ...     if length_m <= 0:
+        ...         raise at.ToolError(
+        ...             "invalid_argument", "no length", argument="length_m", hint="give metres"
+        ...         )
     """
 
     def __init__(

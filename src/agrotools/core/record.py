@@ -72,7 +72,10 @@ class Reply(FrozenModel):
 
 
 class ToolCall(FrozenModel):
-    """A tool's name and its arguments, exactly as written by the policy."""
+    """A tool's name and its arguments, exactly as written by the policy.
+
+    For example ``ToolCall(tool="calculate", arguments={"expression": "2 + 3"})``.
+    """
 
     tool: str
     arguments: Arguments = {}
@@ -84,7 +87,10 @@ class ToolCall(FrozenModel):
 
 
 class CallTools(FrozenModel):
-    """Calls of one or more tools; several calls of one message run in order."""
+    """Calls of one or more tools; several calls of one message run in order.
+
+    For example ``CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": "2 + 3"}),))``.
+    """
 
     kind: Literal["call"] = "call"
     calls: Annotated[tuple[ToolCall, ...], Field(min_length=1)]
@@ -95,7 +101,7 @@ class CallTools(FrozenModel):
 
 
 class Answer(FrozenModel):
-    """The final answer, as text."""
+    """The final answer, as text: ``Answer(text="7 apples")``."""
 
     kind: Literal["answer"] = "answer"
     text: str
@@ -135,6 +141,7 @@ class Halt(FrozenModel):
 
 
 Action = Annotated[CallTools | Answer | Unparseable | Halt, Field(discriminator="kind")]
+"""What a policy does next: ``CallTools(calls=(ToolCall(tool="calculate"),))``, ``Answer(text="7")``, or an ending."""
 
 
 class Artifact(FrozenModel):
@@ -180,6 +187,7 @@ class Step(FrozenModel):
     """One step of a policy: a call with its observation, an answer, or unparseable output with a repair hint.
 
     ``turn`` counts model messages from 0; calls of one message share it. Only the first step of a turn has ``reply``.
+    A policy finds the result of its last call in ``history[-1].observation``.
     """
 
     turn: int
@@ -398,7 +406,13 @@ _SCORED_FIELDS = {"query", "answer", "reference", "cluster", "weight", "twin"}
 
 
 class SampleView(FrozenModel):
-    """The part of a sample that a policy may see. ``files[].path`` is for the host only and never shown."""
+    """The part of a sample that a policy may see. ``files[].path`` is for the host only and never shown.
+
+    Examples:
+        >>> class NamesFiles:
+        ...     async def act(self, view, history):
+        ...         return at.Answer(text=", ".join(file.name for file in view.files))
+    """
 
     id: str
     query: str
@@ -444,7 +458,7 @@ class Record(FrozenModel):
 
     ``trajectory`` is set in no-tool and end-to-end; ``actions`` in step-by-step: one predicted action for each
     reference step and one for the answer step. ``invalid`` is the reason for a missing reply that is not the model's
-    failure.
+    failure. For example ``run.samples()[0].trajectory.answer`` is the answer of the first record of a run.
     """
 
     sample: Sample

@@ -15,8 +15,8 @@ from agrotools.agents.llm import closing_message, second_closing_message
 from agrotools.core import MODES, Mode, Record, Reply, SampleView, UsageError
 from agrotools.core.files import read_text, write_whole
 from agrotools.core.form_item import asked_items
+from agrotools.core.installed import plugins_of_slots
 from agrotools.core.texts import count_text, first_names
-from agrotools.plugin.installed import plugins_of_slots
 from agrotools.runner.records import iter_records
 from agrotools.text.answer_form import answer_form
 from agrotools.text.answer_reader import as_form, is_complete, read_answer

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from agrotools.core import Record, UsageError, imported
 from agrotools.core.files import sha256_of_file
 from agrotools.core.libraries import is_installed
+from agrotools.formats.manifest import Manifest
 from agrotools.loading import Benchmark
 from agrotools.loading.values import read_json
 from agrotools.runner.build import default_folder
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.records import Key
 from agrotools.runner.store import RunStore
@@ -105,15 +105,15 @@ def import_log(
     log: Mapping[str, Any],
     benchmark: Benchmark,
     *,
-    model: str = "",
-    out: Path | None = None,
+    model: str,
+    out: Path | None,
 ) -> ImportedLog:
     """Write the run folder of a log that :func:`own_log` returned: the records as they are, with their trajectories.
 
     Args:
         benchmark: the benchmark of the task.
-        model: name of the model in tables; that of the log by default.
-        out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
+        model: name of the model in tables; empty for that of the log.
+        out: run folder; None for ``runs/BENCHMARK-MODEL-HASH``.
 
     Raises:
         UsageError: the log is of another benchmark, or of another version of it.

@@ -24,11 +24,12 @@ from agrotools.text.labels import name_key
 from agrotools.text.tables import SheetTable, open_table, sheets_of
 
 Row = Mapping[str, Any]
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _NO_TOOLS: Mapping[int, tuple[str, ...]] = MappingProxyType({})
 
 
 class PredictionRows(NamedTuple):
-    """Rows of a file, by name of the column in lower case.
+    """Rows of a file, by name of the column: in lower case, once :func:`read_prediction_rows` has written it so.
 
     ``names``: each column in lower case with underscores. ``form``: program that wrote the file; empty if it is a plain
     table. ``column``: column of the predictions in this form. ``left``: what else the file holds, in words.
@@ -39,8 +40,8 @@ class PredictionRows(NamedTuple):
     """
 
     rows: list[Row]
-    names: dict[str, str]
-    numbers: Sequence[int]
+    names: Mapping[str, str] = _NO_NAMES
+    numbers: Sequence[int] = ()
     form: str = ""
     column: str = ""
     left: tuple[str, ...] = ()
@@ -50,20 +51,8 @@ class PredictionRows(NamedTuple):
     prompt: str = ""
 
 
-class _Form(NamedTuple):
-    """Rows of a form. The fields are those of :class:`PredictionRows`."""
-
-    rows: list[Row]
-    form: str = ""
-    column: str = ""
-    left: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()
-    gold_tools: Mapping[int, tuple[str, ...]] = _NO_TOOLS
-    prompt: str = ""
-
-
 def read_prediction_rows(
-    file: Path, content: Any, ids: Collection[str], items: Collection[str], column: str = ""
+    file: Path, content: Any, ids: Collection[str], items: Collection[str], column: str
 ) -> PredictionRows:
     """Return the rows of a file of predictions.
 
@@ -72,7 +61,7 @@ def read_prediction_rows(
         content: what :func:`agrotools.foreign.inspect_logs.read_content` returned of it.
         ids: ids of the samples, and names of their photos.
         items: names of the values that samples ask for.
-        column: column that the user names; a form may drop another one.
+        column: column that the user names, empty for none; a form may drop another one.
 
     Raises:
         NoFileError: there is no such file, or two columns have one name.
@@ -80,11 +69,10 @@ def read_prediction_rows(
         UsageError: its rows have no names, or two columns have one meaning.
     """
     _check_suffix(file)
-    hidden = ""
     if file.suffix in TABLES:
-        form, hidden = _table_form(file, ids, items)
+        form = _table_form(file, ids, items)
     elif file.suffix == ".parquet":
-        form = _Form([*read_rows(file)])
+        form = PredictionRows([*read_rows(file)])
     else:
         form = _json_form(content, column)
     if not form.rows or not all(map(is_object, form.rows)):
@@ -98,17 +86,7 @@ def read_prediction_rows(
     rows: list[Row] = [
         {str(name).strip().lower(): each for name, each in row.items()} for row in form.rows
     ]
-    return PredictionRows(
-        rows,
-        names,
-        numbers,
-        form.form,
-        form.column,
-        form.left,
-        hidden,
-        gold_tools=form.gold_tools,
-        prompt=form.prompt,
-    )
+    return form._replace(rows=rows, names=names, numbers=numbers)
 
 
 def _check_suffix(file: Path) -> None:
@@ -128,13 +106,13 @@ def _check_suffix(file: Path) -> None:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tuple[_Form, str]:
-    """Return the rows of a table, or of the sheets of a workbook that hold predictions, and what is hidden in them."""
+def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> PredictionRows:
+    """Return the rows of a table, or of the sheets of a workbook that hold predictions."""
     is_hidden = {sheet.name: sheet.is_hidden for sheet in sheets_of(file)}
     if len(is_hidden) < 2:
         table = open_table(file, delimiter=TABLES[file.suffix], allow_formulas=True)
         numbers, rows = _table_rows(table, items)
-        return _Form(rows, numbers=numbers), table.hidden
+        return PredictionRows(rows, numbers=numbers, hidden=table.hidden)
     visible = [name for name in is_hidden if not is_hidden[name]]
     tables = _open_sheets(file, visible or [*is_hidden])
     read = _sheets_with_samples(tables, ids)
@@ -152,13 +130,13 @@ def _table_form(file: Path, ids: Collection[str], items: Collection[str]) -> tup
             rows = [{"sheet": name, **row} for row in rows]
         all_numbers += numbers
         all_rows += rows
-    form = _Form(
+    return PredictionRows(
         all_rows,
+        numbers=all_numbers,
         form=f'sheet "{read[0]}"' if len(read) == 1 else "",
         left=tuple(left),
-        numbers=tuple(all_numbers),
+        hidden="; ".join(hidden_parts),
     )
-    return form, "; ".join(hidden_parts)
 
 
 def _open_sheets(file: Path, names: Sequence[str]) -> dict[str, SheetTable]:
@@ -240,29 +218,30 @@ def _tells(rows: Sequence[Row], ids: Collection[str]) -> bool:
 # --- JSON, and forms of programs --------------------------------------------------------------------------------------
 
 
-def _json_form(whole: Any, column: str) -> _Form:
+def _json_form(whole: Any, column: str) -> PredictionRows:
     """Return the rows of a file of JSON; none if it has no form that is read."""
     fields = fields_of(whole)
     if is_list(fields.get("samples")) and is_object(fields.get("eval")):
         return _inspect_form(fields["samples"])
     if agent := read_agent_predictions(fields):
         form = "predictions of an agent in OpenCompass"
-        return _Form(agent.rows, form, left=agent.left, gold_tools=agent.gold_tools)
+        return PredictionRows(agent.rows, form=form, left=agent.left, gold_tools=agent.gold_tools)
     rows: list[Any] = [*whole] if is_list(whole) else []
     if {"custom_id", "doc_id", *IDS} & fields.keys():  # JSON Lines with one line
         rows = [fields]
     if not rows or not all(map(is_object, rows)):
-        return _Form([])
+        return PredictionRows([])
     if all(map(is_batch_line, rows)):
         return _batch_form(rows)
     if all(map(_is_lm_eval_row, rows)):
         return _lm_eval_form(rows, is_filtered=column == "filtered_resps")
-    return _Form(rows)
+    return PredictionRows(rows)
 
 
-def _inspect_form(samples: Sequence[Any]) -> _Form:
+def _inspect_form(samples: Sequence[Any]) -> PredictionRows:
     """Return the rows of a log of Inspect: the completion of each sample in each epoch."""
-    return _Form([_inspect_row(fields_of(each)) for each in samples], "log of Inspect", "output")
+    rows: list[Row] = [_inspect_row(fields_of(each)) for each in samples]
+    return PredictionRows(rows, form="log of Inspect", column="output")
 
 
 def _inspect_row(sample: Row) -> Row:
@@ -275,17 +254,17 @@ def _inspect_row(sample: Row) -> Row:
     }
 
 
-def _batch_form(lines: Sequence[Row]) -> _Form:
+def _batch_form(lines: Sequence[Row]) -> PredictionRows:
     """Return the rows of the output file of a batch, whose requests have the ids of samples."""
     rows: list[Row] = [{"id": line["custom_id"], "response": batch_replies(line)} for line in lines]
-    return _Form(rows, "output of a batch", "response")
+    return PredictionRows(rows, form="output of a batch", column="response")
 
 
 def _is_lm_eval_row(row: Row) -> bool:
     return "doc_id" in row and ("resps" in row or "filtered_resps" in row)
 
 
-def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> _Form:
+def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> PredictionRows:
     """Return a row with the replies to each question of the samples of lm-eval, which have a row for each filter.
 
     lmms-eval writes the same fields, and no ``resps`` where they equal ``filtered_resps``.
@@ -304,14 +283,11 @@ def _lm_eval_form(rows: Sequence[Row], *, is_filtered: bool) -> _Form:
             "resps": _lm_eval_replies(row.get("resps") or row.get("filtered_resps")),
             "filtered_resps": _lm_eval_replies(row.get("filtered_resps")),
         }
+    form = PredictionRows([*found.values()], form="samples of lm-eval", prompt="input")
     if is_filtered:
-        return _Form([*found.values()], "samples of lm-eval", "filtered_resps", prompt="input")
-    left = (
-        ("column filtered_resps",)
-        if any("filtered_resps" in row and row.get("resps") for row in rows)
-        else ()
-    )
-    return _Form([*found.values()], "samples of lm-eval", "resps", left, prompt="input")
+        return form._replace(column="filtered_resps")
+    has_both = any("filtered_resps" in row and row.get("resps") for row in rows)
+    return form._replace(column="resps", left=("column filtered_resps",) if has_both else ())
 
 
 def _lm_eval_prompt(row: Row) -> str | None:

@@ -126,11 +126,10 @@ def match_rows(
     column = PredictionColumn(
         changed, taken, items, file, are_replies=bool(table.form), of_table=of_table
     )
-    repeats = [EPOCH] if EPOCH in table.names else []
     for name in others:
         if f"--only={name}" not in choosing.decided:
             choosing.readings.leave(f"column {name}")
-    given = _answers(changed, column, repeats)
+    given = _answers(changed, column)
     if column.other_keys:
         choosing.readings.leave(f"in column {taken.whole}: {column.named_keys()}")
     answers, epochs = _by_epoch(given, choosing, problems)
@@ -370,15 +369,16 @@ def _with_plain_numbers(
 
 
 def _answers(
-    matches: Sequence[MatchedRow], column: PredictionColumn, repeats: Sequence[str]
+    matches: Sequence[MatchedRow], column: PredictionColumn
 ) -> dict[tuple[Mode, str], list[_Given]]:
-    """Return the answers of all rows by mode and sample. ``repeats``: columns that number the repeats of a sample."""
+    """Return the answers of all rows by mode and sample; without a column ``epoch``, all rows are of one epoch."""
     given = defaultdict[tuple[Mode, str], list[_Given]](list)
     for match in matches:
-        epoch = tuple(_rank(match.row.get(name)) for name in repeats)
+        epoch = _rank(match.row.get(EPOCH))
         for mode, answers in RowAnswers(match, column).by_mode():
-            for at, answer in enumerate(answers):
-                place = (*epoch, (0, float(at), ""))
+            for number, answer in enumerate(answers):
+                # A program may store several replies in one row: each is an epoch of its own.
+                place = (epoch, (0, float(number), ""))
                 given[mode, match.sample.id].append(_Given(match.label, answer, place))
     return given
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from agrotools.core import ExactSlot, Sample
 from agrotools.core.form_item import FormItem, asked_items, form_item
+from agrotools.core.installed import plugins_of_slots
 from agrotools.core.readings import Readings
 from agrotools.core.texts import count_text
 from agrotools.foreign.prediction_columns import PredictionCell, ReadColumn, with_cell
 from agrotools.foreign.prediction_forms import Row
 from agrotools.knowledge.countables import countable_named, is_counter
 from agrotools.knowledge.words import folded
-from agrotools.plugin.installed import plugins_of_slots
 from agrotools.text import cells
 from agrotools.text.answer_reader import read_answer, read_form, read_value, value_text
 from agrotools.text.labels import label_key

@@ -14,6 +14,7 @@ import orjson
 from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, UsageError, imported
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
+from agrotools.core.installed import plugin_of, plugins
 from agrotools.core.readings import Readings
 from agrotools.core.texts import count_text
 from agrotools.foreign.asked_again import (
@@ -31,15 +32,14 @@ from agrotools.foreign.prediction_photos import chosen_samples, single_value
 from agrotools.foreign.prediction_rows import RowCounts, match_rows
 from agrotools.foreign.prediction_values import unread_values
 from agrotools.foreign.transcripts import in_form, read_transcript
+from agrotools.formats.manifest import Manifest
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.loading import Benchmark
 from agrotools.loading.contract import BenchmarkPlugin
 from agrotools.loading.photos import photos_of
 from agrotools.loading.values import TABLES
-from agrotools.plugin.installed import plugin_of, plugins
 from agrotools.runner.build import default_folder
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, WorkItems, work_items
 from agrotools.runner.records import Key, iter_records
 from agrotools.runner.store import RunStore, read_manifest

@@ -114,6 +114,10 @@ class Benchmark:
 
     ``root`` is the folder that file paths are relative to. The ``samples`` of a folder are parsed on demand; a
     benchmark created in code may use any sequence.
+
+    Examples:
+        >>> benchmark = at.load_benchmark("my-farm")
+        >>> print(benchmark.name, len(benchmark.samples), benchmark.content_hash)
     """
 
     header: BenchmarkHeader

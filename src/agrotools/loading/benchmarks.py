@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir
+from agrotools.core.installed import benchmark_id
 from agrotools.core.progress import Progress, no_progress, patient_progress
 from agrotools.core.readings import Readings
 from agrotools.core.registry import report_plugin_faults
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.loading.contract import BenchmarkPlugin
-from agrotools.plugin.installed import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 Found = TypeVar("Found")
@@ -146,6 +146,10 @@ def load_benchmark(
     ``progress(what, done, total)`` is called; by default, standard error says how far it is. ``options`` apply to
     benchmarks that are known by name; a folder has none. ``quick``: only the files of the quick part are needed
     (``header.quick``); the benchmark returned has all samples.
+
+    Examples:
+        >>> benchmark = at.load_benchmark("my-farm")
+        >>> print([sample.query for sample in benchmark.samples])
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.

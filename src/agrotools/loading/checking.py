@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
+from agrotools.core.installed import benchmark_id, plugin_of
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
 from agrotools.exit_codes import DONE, FAULTS, NOT_DONE, code_of
 from agrotools.loading.benchmarks import default_data_root, load_benchmark
 from agrotools.loading.contract import BenchmarkPlugin, ExpectedCount
-from agrotools.plugin.installed import benchmark_id, plugin_of
 
 Options = Mapping[str, str | int | bool]
 

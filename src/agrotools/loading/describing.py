@@ -11,12 +11,12 @@ import orjson
 from pydantic import Field
 
 from agrotools.core import FAMILIES, FrozenModel, Sample, UsageError
+from agrotools.core.installed import plugins, scope_of
 from agrotools.core.lazy import np
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.funnel import Funnel
 from agrotools.loading.easy import easy_answers
 from agrotools.packages import packaged_file
-from agrotools.plugin.installed import plugins, scope_of
 from agrotools.scoring.constants import ConstantScores
 from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, counts_in_guess
 from agrotools.scoring.open_text import count_words

@@ -26,6 +26,7 @@ from agrotools.core import (
     imported,
 )
 from agrotools.core.files import write_whole
+from agrotools.core.installed import benchmark_id
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import count_text
 from agrotools.formats.benchmark import SourceNote
@@ -40,7 +41,6 @@ from agrotools.loading.downloads import (
     repository_urls,
 )
 from agrotools.packages import package_tables
-from agrotools.plugin.installed import benchmark_id
 
 LICENCES_FILE = "LICENCES.md"
 _TERMS = (

@@ -284,6 +284,15 @@ class Model(Protocol):
     An implementation raises :class:`~agrotools.core.InfrastructureError` if it cannot reach its endpoint and
     :class:`~agrotools.core.UsageError` if its configuration is wrong (key, name, address). All other outcomes are
     completions.
+
+    Examples:
+        >>> from agrotools.models import Completion, WireStats
+        >>> class Seven:
+        ...     name, stats = "seven", WireStats()
+        ...     async def generate(self, messages, tools, settings):
+        ...         return Completion(text="Final Answer: 7")
+        ...     async def close(self): ...
+        >>> run = at.evaluate("my-farm", model=Seven(), mode="no-tool")
     """
 
     @property

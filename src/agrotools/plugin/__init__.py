@@ -32,9 +32,8 @@ from agrotools.core import (
     ToolSpec,
     Trajectory,
 )
-from agrotools.core.progress import Progress, no_progress
-from agrotools.core.registry import deferred
-from agrotools.plugin.installed import (
+from agrotools.core.files import sha256_of_file
+from agrotools.core.installed import (
     WithPlugins,
     benchmark_id,
     plugin_of,
@@ -43,8 +42,11 @@ from agrotools.plugin.installed import (
     plugins_of_metrics,
     plugins_of_slots,
 )
+from agrotools.core.progress import Progress, no_progress
+from agrotools.core.registry import deferred
 
 if TYPE_CHECKING:
+    from agrotools.agents.options import AgentOptions
     from agrotools.agents.protocols import PromptTemplates, RunProtocol
     from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
     from agrotools.loading import Loading, with_clusters
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
         rows_of_table,
     )
     from agrotools.report.settings import Setting
-    from agrotools.runner.policies import AgentOptions
     from agrotools.scoring.contracts import (
         NO_COMPARISONS,
         ErrorSource,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
 _MODULES = {
     name: f"agrotools.{module}"
     for module, names in {
+        "agents.options": "AgentOptions",
         "agents.protocols": "PromptTemplates RunProtocol",
         "loading": "Loading with_clusters",
         "loading.contract": (
@@ -100,7 +102,6 @@ _MODULES = {
         "report.contracts": "PaperLabels PartColumn Reporting",
         "report.published": "paper published_rows published_set rows_of_model rows_of_table",
         "report.settings": "Setting",
-        "runner.policies": "AgentOptions",
         "scoring.contracts": (
             "NO_COMPARISONS ErrorSource MetricInfo ModeTally PublishedRun RecordErrors Scoring"
             " TextComparisons"
@@ -136,5 +137,5 @@ __all__ = [
     "TextComparisons", "ToleranceSlot", "ToolCall", "ToolError", "ToolSpec", "Trajectory", "WithPlugins",
     "benchmark_id", "deferred", "no_progress", "paper", "plugin_of", "plugins", "plugins_for_slot_types",
     "plugins_of_metrics", "plugins_of_slots", "published_rows", "published_set", "rows_of_model", "rows_of_table",
-    "with_clusters",
+    "sha256_of_file", "with_clusters",
 ]  # fmt: skip

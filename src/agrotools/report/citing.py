@@ -8,10 +8,10 @@ from pydantic import Field
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.core.texts import benchmark_title, count_text
+from agrotools.formats.manifest import Manifest
 from agrotools.report.ladder import TITLES, rungs, values_by_role
 from agrotools.report.layout import fields_text, interval_text, percent
 from agrotools.report.screen import headline
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import last_record_at
 from agrotools.runner.rescore import Rescored
 from agrotools.runner.yardsticks import Yardsticks

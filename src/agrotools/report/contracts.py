@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from agrotools.core import Mode, Sample, imported
 
 if TYPE_CHECKING:
+    from agrotools.formats.manifest import Manifest
     from agrotools.loading.contract import BenchmarkPlugin
     from agrotools.report.layout import Notes, Part
     from agrotools.report.settings import Setting
-    from agrotools.runner.manifest import Manifest
     from agrotools.scoring.summary import ModeSummary, Summary
 
 

@@ -24,7 +24,7 @@ from agrotools.core import (
 )
 from agrotools.core.record import is_ref, literal_value
 from agrotools.core.texts import count_text, name_in_tables, number_text
-from agrotools.runner.manifest import conditions_label
+from agrotools.formats.manifest import conditions_label
 from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, METRICS, OPEN_TEXT
 from agrotools.scoring.statistics import Estimate, Interval
 from agrotools.scoring.summary import TABLE_MODE, ModeSummary, Summary

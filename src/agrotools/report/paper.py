@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agrotools.core import Mode, Record, Score
+from agrotools.formats.manifest import Manifest
 from agrotools.report.contracts import PaperLabels
 from agrotools.report.layout import (
     DASH,
@@ -31,7 +32,6 @@ from agrotools.report.published import (
     published_rows,
     same_model,
 )
-from agrotools.runner.manifest import Manifest
 from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate, estimate_difference, estimate_mean

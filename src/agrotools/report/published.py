@@ -18,9 +18,9 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from agrotools.core import UsageError
+from agrotools.core.installed import plugins
 from agrotools.loading.contract import PublishedFiles
 from agrotools.models.endpoint import split_provider
-from agrotools.plugin.installed import plugins
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
 """Unit of a figure. ``points`` is a difference in percentage points, ``s/query`` is seconds per query."""

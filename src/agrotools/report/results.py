@@ -9,6 +9,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.core import FrozenModel, Mode, Protocol, UsageError, first_error
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, sha256_of_json, write_whole
 from agrotools.core.texts import benchmark_title, command_line, count_text
+from agrotools.formats.manifest import Manifest
 from agrotools.report.citing import ModeScore, citation, cited_model, mode_scores
 from agrotools.report.html.page import content_hash, page_style
 from agrotools.report.html.runs import stored_yardsticks
@@ -27,7 +28,6 @@ from agrotools.report.layout import (
     percent,
 )
 from agrotools.report.text_tables import page_templates
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import last_record_at, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest

@@ -14,8 +14,8 @@ from typing import IO
 from rich.text import Text
 
 from agrotools.core import Mode
+from agrotools.core.installed import scope_of
 from agrotools.core.texts import benchmark_title, count_text, tokens_text
-from agrotools.plugin.installed import scope_of
 from agrotools.report.comparison import ModelVerdict, model_verdict
 from agrotools.report.ladder import (
     TITLES,
@@ -409,7 +409,7 @@ def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
             f"With {questions}, a difference of about {least} points is found in 4 of 5 cases; "
             "less is enough if models fail on the same questions."
         )
-    return f"{questions} are too few to rank models."
+    return f"{questions} cannot rank models."
 
 
 def _ceiling_sentence(

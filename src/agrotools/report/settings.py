@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.core import BENCHMARKS, MODES, Mode, Record, Score
+from agrotools.core.installed import plugin_of, plugins_of_metrics
 from agrotools.loading.contract import BenchmarkPlugin
-from agrotools.plugin.installed import plugin_of, plugins_of_metrics
 from agrotools.report.contracts import reporting_of
 from agrotools.report.layout import Notes, Part, of_runs
 from agrotools.runner.records import iter_records

@@ -23,6 +23,7 @@ from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import cache_dir, sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
+from agrotools.formats.manifest import Manifest, identity_hash
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.formats.tool_labels import stored_labels
@@ -33,7 +34,6 @@ from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import OPTIONS, BenchmarkConfig, EvalConfig
 from agrotools.runner.early_checks import EndpointCheck
-from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.plan import (
     RECORDED,
     WorkItems,

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
+from agrotools.agents.options import ExternalAgentOptions
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
+from agrotools.core.installed import benchmark_id
 from agrotools.core.spelling import names_hint
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
-from agrotools.plugin.installed import benchmark_id
 from agrotools.runner.plan import checked_selection
-from agrotools.runner.policies import RUN_PROTOCOLS, ExternalAgentOptions, names_endpoint
+from agrotools.runner.policies import RUN_PROTOCOLS, names_endpoint
 
 if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServer

@@ -1,4 +1,8 @@
-"""Options of an evaluation as a user gives them: a TOML file, options of the command, or both."""
+"""Options of an evaluation as a user gives them: a TOML file, options of the command, or both.
+
+Out goes one :class:`agrotools.runner.config.EvalConfig` for each model and dose of faults. Options of the command
+override the file. Every key is known or refused, with the closest one named.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,11 +12,11 @@ from pydantic import ValidationError
 
 from agrotools.core import UsageError, plain_message
 from agrotools.core.files import read_toml
+from agrotools.core.installed import plugin_of
 from agrotools.core.texts import suggestion
 from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
 from agrotools.models.endpoint import check_model_name
-from agrotools.plugin.installed import plugin_of
 from agrotools.runner.config import JUDGE_KEYS, OPTIONS, EvalConfig, JudgeConfig
 from agrotools.runner.plan import EVERY_TOOL, RECORDED
 

@@ -4,13 +4,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from agrotools.agents.options import AgentOptions
 from agrotools.calling.services import run_now
 from agrotools.core import BENCHMARKS
 from agrotools.core.progress import Progress
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.models import priced_model
 from agrotools.runner.config import EvalConfig
-from agrotools.runner.policies import AgentOptions, names_endpoint, policy_source
+from agrotools.runner.policies import names_endpoint, policy_source
 
 _LONG_LOADING_S = 1.0
 """Seconds of loading after which endpoints are asked: shorter loading is over before they answer."""

@@ -1,4 +1,8 @@
-"""Estimate of the requests, tokens and cost of a run before it starts, and its requests for one sample."""
+"""Estimate of the requests, tokens and cost of a run before it starts, and its requests for one sample.
+
+Items of a plan come in; a :class:`CostEstimate` goes out, or the requests themselves, as the agent would send them.
+No request is sent and no tool is run. Samples are drawn the same way each time, so that one plan has one estimate.
+"""
 
 import base64
 import io

@@ -1,4 +1,9 @@
-"""Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run."""
+"""Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run.
+
+A configuration or a plan comes in; records in the run folder go out, and an :class:`Evaluation` that says why it ended
+early. Records are appended as samples end. So a spent budget, Ctrl-C or a kill loses at most the samples in flight.
+Models, meters and the sessions of tools are closed however the run ends. Only progress and notes are printed.
+"""
 
 import asyncio
 import itertools
@@ -167,6 +172,7 @@ def execute_plan(
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
+        # The object of a model may serve several runs, and counts on: this run stores what it adds.
         usage_before = stats.usage if stats else {}
         try:
             if todo:

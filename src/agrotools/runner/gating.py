@@ -1,11 +1,15 @@
-"""Test of a new run against an older one: what both must share, and the scores that are tested."""
+"""Test of a new run against an older one: what both must share, and the scores that are tested.
+
+Two runs come in, as folders or as files of ``gate --save``; the verdict of :mod:`agrotools.scoring.gate` goes out, with
+what speaks against it. Runs that differ in more than the version under test are refused, not compared.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from agrotools.core import Mode, UsageError
-from agrotools.runner.manifest import Manifest
+from agrotools.formats.manifest import Manifest
 from agrotools.runner.rescore import (
     benchmark_differences,
     check_distinct,

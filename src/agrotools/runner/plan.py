@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from itertools import compress
 from typing import NamedTuple
@@ -305,11 +306,14 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
 def tool_data(tools: Sequence[str], backends: Mapping[str, str]) -> dict[str, str]:
     """Return the SHA-256 of the data files on this machine for each tool that is executed; empty if it has none."""
     hashes: dict[str, str] = {}
+    hash_once = cache(
+        sha256_of_file
+    )  # several tools read the same files, e.g. those of the knowledge base
     for name in tools:
         if (backend := backends.get(name)) != RECORDED:
             files = sorted(path for path in get_tool(name).files_for(backend) if path.is_file())
             content = b"".join(
-                path.name.encode() + b"\0" + sha256_of_file(path).encode() for path in files
+                path.name.encode() + b"\0" + hash_once(path).encode() for path in files
             )
             hashes[name] = sha256(content).hexdigest() if files else ""
     return hashes

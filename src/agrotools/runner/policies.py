@@ -1,32 +1,33 @@
-"""Policies of a run: from ``--model`` to the policy of each sample."""
+"""Policies of a run: from ``--model`` to the policy of each sample.
+
+A name or an object comes in; a :class:`PolicySource` goes out, which makes a policy for a sample, a mode and an epoch.
+One policy may answer many samples at a time. Whatever sees gold, also that of other samples, is marked *privileged*.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.llm import PROTOCOLS, LLMAgent, place_of_pictures
 from agrotools.agents.modes import ModelAgent, Policy
+from agrotools.agents.options import AgentOptions
 from agrotools.agents.protocols import RunProtocol
-from agrotools.calling import tool_specs
-from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
+from agrotools.core import MODES, Mode, Sample, SampleView, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.core.installed import WithPlugins
 from agrotools.core.spelling import names_hint
 from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
 from agrotools.models import (
-    DEFAULT_WIRE,
     Endpoint,
     Model,
-    ModelSettings,
-    WireSettings,
     WireStats,
     make_model,
 )
 from agrotools.models.endpoint import price_at
 from agrotools.models.prices import Price
-from agrotools.plugin.installed import WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
@@ -62,42 +63,6 @@ class Agents:
     def with_models(self, model_of: Callable[[int], Model]) -> "Agents":
         """Return a copy of the factory with other models, by epoch."""
         return Agents(model_of, self._options)
-
-
-@dataclass(frozen=True)
-class ExternalAgentOptions:
-    """Options of agents that are not models: environment, code and time."""
-
-    variables: tuple[str, ...] = ()
-    """Names of environment variables that the agent gets."""
-    paths: tuple[Path, ...] = ()
-    """Files and folders that the agent may read, besides its own module or package."""
-    wire: WireSettings = DEFAULT_WIRE
-    """Seconds that the agent may take for one step (``timeout_s``), and attempts at a request to a server."""
-    token_env: str | None = None
-    """Name of the environment variable with the token of an agent's server."""
-    model: Endpoint | None = None
-    """Model whose endpoint is served to the agent, and counts its requests."""
-    seed: int = 0
-    """Seed of the run, which the agent is told."""
-
-
-@dataclass(frozen=True)
-class AgentOptions:
-    """Protocol, sampling and prompts of the agents of a run."""
-
-    protocol: Protocol = "react"
-    settings: ModelSettings = field(default_factory=ModelSettings)
-    images: bool = True
-    tool_images: bool = False
-    """True to show the pictures of results, where :func:`place_of_pictures` says."""
-    max_steps: int = 20
-    """Model turns per sample; some protocols tell the model when the last turn has come."""
-    benchmark: Benchmark | None = None
-    """Benchmark of the run, for agents that need it, e.g. for its own tool declarations."""
-    specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
-    """Function from tool names to their specifications."""
-    agent: ExternalAgentOptions = field(default_factory=ExternalAgentOptions)
 
 
 def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> ModelAgent:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from agrotools.core import MODES, Mode, Record, RunStoreError, Score, first_error
 from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE, sync, temporary_sibling
 from agrotools.core.texts import count_text
-from agrotools.runner.manifest import parse_manifest
+from agrotools.formats.manifest import parse_manifest
 
 Key = tuple[str, str, int]
 """Identity of a record in its run: mode, sample id, epoch."""

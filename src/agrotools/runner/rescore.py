@@ -18,10 +18,10 @@ import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.files import read_lines, remedy, temporary_sibling
+from agrotools.core.installed import plugin_of
 from agrotools.core.texts import benchmark_title
 from agrotools.formats.benchmark import FRESH
-from agrotools.plugin.installed import plugin_of
-from agrotools.runner.manifest import Manifest
+from agrotools.formats.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, iter_records, record_index
 from agrotools.runner.repeated_calls import read_repeated_calls
@@ -367,7 +367,10 @@ _BENCHMARK = {
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
     """Raise a UsageError if a comparison is not installed, or the run's benchmark has no metric for it."""
     plugin = plugin_of(manifest.benchmark)
-    if plugin is not None and (check := scoring_of(plugin).check_comparisons) is not None:
+    if (
+        plugin is not None
+        and (check := scoring_of(plugin.targets.scoring).check_comparisons) is not None
+    ):
         check(comparisons)
 
 
@@ -443,7 +446,7 @@ def _add_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
     plugin = plugin_of(manifest.benchmark)
-    if plugin is None or (publish := scoring_of(plugin).published) is None:
+    if plugin is None or (publish := scoring_of(plugin.targets.scoring).published) is None:
         return summary
     whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}

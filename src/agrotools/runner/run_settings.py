@@ -1,4 +1,8 @@
-"""Settings of a run that follow from its configuration and its benchmark: protocol, turns, images, modes, back-ends."""
+"""Settings of a run that follow from its configuration and its benchmark: protocol, turns, images, modes, back-ends.
+
+For a model, what the user gives comes first, then what the paper of the benchmark publishes, then our default. A note
+says so where the paper has a protocol of its own. A replay keeps the settings of its run.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

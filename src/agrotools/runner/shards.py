@@ -19,10 +19,7 @@ from agrotools.core import Mode, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE, sha256_of_file
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line, count_text
-from agrotools.models.metered import SPEND_FILE
-from agrotools.models.probe import PROBE_FILE
-from agrotools.runner.estimate import expected_requests
-from agrotools.runner.manifest import (
+from agrotools.formats.manifest import (
     IDENTITY,
     Manifest,
     Shard,
@@ -30,6 +27,9 @@ from agrotools.runner.manifest import (
     sum_setup,
     sum_usage,
 )
+from agrotools.models.metered import SPEND_FILE
+from agrotools.models.probe import PROBE_FILE
+from agrotools.runner.estimate import expected_requests
 from agrotools.runner.plan import WorkItems
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts, complete_lines
 from agrotools.runner.records import RecordIndex, record_index
@@ -304,6 +304,7 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
         add_prompts(run, folder, known)
         for path in (run / "artifacts").glob("[!.]*"):
             target = folder / "artifacts" / path.name
+            # An artifact has the hash of its content as its name: one that a kill cut off is left.
             is_whole = (
                 path.is_file()
                 and not path.is_symlink()

@@ -31,7 +31,7 @@ from agrotools.core.files import (
     sync,
     temporary_sibling,
 )
-from agrotools.runner.manifest import (
+from agrotools.formats.manifest import (
     FORMAT,
     Manifest,
     differences,

@@ -1,4 +1,11 @@
-"""Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided."""
+"""Two runs made in turn, block by block of clusters in a fixed random order, until their difference is decided.
+
+Two configurations come in; both run folders and a :class:`SequentialComparison` go out. Clusters are never split, and
+their order follows from their names alone: if results could move it, the test of
+:mod:`agrotools.scoring.sequential` would not be valid. Each folder keeps the command of the comparison
+(:data:`agrotools.runner.rescore.EARLY_FILE`): the estimate of a pair that stopped early is too large on average, which
+later comparisons of the folder have to say.
+"""
 
 import operator
 from collections import defaultdict
@@ -130,8 +137,8 @@ def sample_blocks(items: WorkItems, mode: Mode) -> dict[str, int]:
     The order of the clusters is that of the hashes of their names: random, and the same for every pair of runs.
     """
     members: dict[str, list[str]] = {}
-    for at in next(part.positions for part in items.parts if part.mode == mode):
-        sample = items.samples[at]
+    for position in next(part.positions for part in items.parts if part.mode == mode):
+        sample = items.samples[position]
         members.setdefault(sample.cluster or sample.id, []).append(sample.id)
     total = sum(map(len, members.values()))
     block_of = dict[str, int]()
@@ -153,8 +160,8 @@ def most_in_cluster(items: WorkItems, mode: Mode) -> tuple[float, float]:
     """
     weights = defaultdict[str, float](float)
     reach = 1.0
-    for at in next(part.positions for part in items.parts if part.mode == mode):
-        sample = items.samples[at]
+    for position in next(part.positions for part in items.parts if part.mode == mode):
+        sample = items.samples[position]
         steps = len(sample.reference.steps) if sample.reference else 0
         n_units = steps + 1 if mode == "step-by-step" else 1
         weights[sample.cluster or sample.id] += n_units * sample.weight

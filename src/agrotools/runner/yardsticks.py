@@ -28,10 +28,10 @@ from agrotools.core.files import sha256_of_json
 from agrotools.core.libraries import MissingLibraryError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import facts_of, select_samples
+from agrotools.formats.manifest import Manifest
 from agrotools.loading import Benchmark
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored, score_runs

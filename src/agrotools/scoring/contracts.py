@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
 
 if TYPE_CHECKING:
-    from agrotools.loading.contract import BenchmarkPlugin
-    from agrotools.runner.manifest import Manifest
+    from agrotools.formats.manifest import Manifest
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging.judgements import JudgedRows
@@ -122,6 +121,6 @@ NO_SCORING = Scoring()
 """Of a benchmark that scores nothing itself."""
 
 
-def scoring_of(plugin: "BenchmarkPlugin") -> Scoring:
-    """Return the scorers of a plug-in."""
-    return imported(plugin.targets.scoring) if plugin.targets.scoring else NO_SCORING
+def scoring_of(target: str) -> Scoring:
+    """Return the scorers that a plug-in names by ``targets.scoring``."""
+    return imported(target) if target else NO_SCORING

@@ -36,7 +36,7 @@ from agrotools.core import (
     UsageError,
     imported,
 )
-from agrotools.plugin.installed import plugins
+from agrotools.core.installed import plugins
 from agrotools.scoring.contracts import ErrorSource, RecordErrors
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount

@@ -1,4 +1,9 @@
-"""Counts of a run (terminations, errors, steps, tokens, seconds) and reasons for records without an answer."""
+"""Counts of a run (terminations, errors, steps, tokens, seconds) and reasons for records without an answer.
+
+Valid records come in one by one (:meth:`EventCounts.add`), and :class:`agrotools.scoring.summary.Counts` go out. The
+second half turns the counts of a mode into words: how its records ended, what makes its scores doubtful, and what to
+try. Counts change no score.
+"""
 
 from array import array
 from collections import Counter, defaultdict

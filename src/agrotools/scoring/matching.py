@@ -1,4 +1,10 @@
-"""Calls of a run and the reference steps that they belong to."""
+"""Calls of a run and the reference steps that they belong to.
+
+A record comes in; the call of each reference step goes out, with the names of its wrong arguments
+(:class:`OwnCall`). A call belongs to one step at most, and whether an argument is wrong is told as in step-by-step
+(:func:`agrotools.scoring.steps.compare_calls`). No score rests on this: it splits lost points, and names steps in
+``explain`` and on the page.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,15 +68,16 @@ def own_calls(record: Record) -> list[OwnCall | None]:
     ]
     values: list[Values | None] = []
     calls: list[OwnCall | None] = []
-    for at, step in enumerate(reference):
+    for index, step in enumerate(reference):
+        # Compared anew for each step: what an argument must be depends on the results that the run has by then.
         candidates = [
             _compared(record, own, step, values)
             for own in remaining
             if own.call and own.call.tool == step.tool
         ]
-        later = [each for each in reference[at + 1 :] if each.tool == step.tool]
-        left = _left_to_later(record, candidates, later, values)
-        free = [each for each in candidates if id(each.step) not in left]
+        later_steps = [later for later in reference[index + 1 :] if later.tool == step.tool]
+        left = _left_to_later(record, candidates, later_steps, values)
+        free = [call for call in candidates if id(call.step) not in left]
         best = min(free, key=_rank, default=None)
         if best is not None:
             remaining.remove(best.step)
@@ -87,19 +94,22 @@ def _rank(call: OwnCall) -> tuple[int, bool]:
 def _left_to_later(
     record: Record,
     candidates: Sequence[OwnCall],
-    later: Sequence[ReferenceStep],
+    later_steps: Sequence[ReferenceStep],
     values: Sequence[Values | None],
 ) -> set[int]:
-    """Return the ids of the calls, wrong for a step, that fit one of the ``later`` steps; each step has one of them."""
+    """Return the ids of the calls, wrong for a step, that fit one of the later steps; each step has one of them."""
     left = set[int]()
-    wrong = [each for each in candidates if each.wrong]
-    for step in later if wrong else ():
-        for each in wrong:
-            if id(each.step) in left:
+    wrong_calls = [call for call in candidates if call.wrong]
+    if not wrong_calls:
+        return left
+    for step in later_steps:
+        for call in wrong_calls:
+            if id(call.step) in left:
                 continue
-            at_later = _compared(record, each.step, step, values)
+            at_later = _compared(record, call.step, step, values)
+            # An excused argument fits any value, so it is no sign that the call was meant for that step.
             if not at_later.wrong and not at_later.excused:
-                left.add(id(each.step))
+                left.add(id(call.step))
                 break
     return left
 

@@ -1,10 +1,14 @@
-"""Metrics by id, and the version of scoring. Scores of different versions are never compared."""
+"""Metrics by id, and the version of scoring. Scores of different versions are never compared.
+
+Each metric is stated once, with its name, its meaning and the slots that count in it; tables, pages and ``compare`` ask
+here. Metrics of benchmark plug-ins stand beside those of the engine.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 
 from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
-from agrotools.plugin.installed import WithPlugins, plugins_for_slot_types
+from agrotools.core.installed import WithPlugins, plugins_for_slot_types
 from agrotools.scoring.contracts import MetricInfo
 
 PREDICTIONS = "predictions"

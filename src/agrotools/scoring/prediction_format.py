@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agrotools.core import Mode, Record
 
 if TYPE_CHECKING:
-    from agrotools.runner.manifest import Manifest
+    from agrotools.formats.manifest import Manifest
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.predictions import ScoredFile
 

@@ -19,7 +19,7 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import unexpected_content, without_collecting
-from agrotools.plugin.installed import WithPlugins
+from agrotools.core.installed import WithPlugins
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.prediction_format import PredictionFormat, PredictionInput
 from agrotools.scoring.statistics import Estimate, estimate_mean

@@ -1,4 +1,10 @@
-"""Counts over the records of one mode: what a summary holds beside the means of score rows."""
+"""Counts over the records of one mode: what a summary holds beside the means of score rows.
+
+Records come in one by one, each with its score rows (:meth:`RecordTally.add`), and no record is kept: a long run takes
+little memory. Out go the parts of a :class:`agrotools.scoring.summary.ModeSummary`, whether its headline is withheld,
+and the entries of benchmark plug-ins. An invalid record is counted with its reason, and left out of all counts of
+events.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -6,8 +12,8 @@ from typing import Any
 
 from agrotools.core import Mode, Protocol, Record, Score
 from agrotools.core.form_item import asked_items
+from agrotools.core.installed import plugins_of_slots
 from agrotools.core.texts import count_text, first_names
-from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.contracts import ModeTally as PluginTally
 from agrotools.scoring.contracts import scoring_of
 from agrotools.scoring.error_classes import Errors, add_record, error_counts
@@ -110,7 +116,7 @@ class RecordTally:
 
     def _add_to_plugins(self, record: Record, rows: Sequence[Score]) -> None:
         for plugin in plugins_of_slots(record.sample.answer):
-            new_tally = scoring_of(plugin).tally
+            new_tally = scoring_of(plugin.targets.scoring).tally
             if new_tally is None:
                 continue
             if plugin.name not in self._plugin_tallies:

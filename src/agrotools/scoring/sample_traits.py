@@ -1,4 +1,7 @@
-"""Traits of samples: results are broken down by them, and they tell which units of a metric a sample has."""
+"""Traits of samples: results are broken down by them, and they tell which units of a metric a sample has.
+
+They follow from the sample alone, never from an answer to it, so that all runs of a benchmark have the same parts.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar

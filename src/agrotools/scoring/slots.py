@@ -35,8 +35,8 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import FormItem, asked_items, form_item
 from agrotools.core.frozen_model import from_valid
+from agrotools.core.installed import plugins_of_slots
 from agrotools.core.slot import asked_slots
-from agrotools.plugin.installed import plugins_of_slots
 from agrotools.scoring.contracts import NO_COMPARISONS, TextComparisons, scoring_of
 from agrotools.scoring.floors import GuessPoints, prompt_floor
 from agrotools.scoring.metrics import (
@@ -91,7 +91,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         )
     slots = [slot for slot in sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
-        score_whole = scoring_of(plugin).score_record
+        score_whole = scoring_of(plugin.targets.scoring).score_record
         if score_whole is not None:
             return score_whole(record, trajectory, comparisons)
 
@@ -219,7 +219,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         chart = drawn_spec(trajectory, sample.declared)
         return SlotScore(*score_plot(_reference_chart(slot), chart, slot.rel_tol, slot.abs_tol))
     for plugin in plugins_of_slots((slot,)):
-        if (scorer := scoring_of(plugin).call_scorers.get(slot.type)) is not None:
+        if (scorer := scoring_of(plugin.targets.scoring).call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
@@ -367,7 +367,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         TypeError: the answer of the slot is a file, not text, or no plug-in scores its type.
     """
     for plugin in plugins_of_slots((slot,)):
-        if (scorer := scoring_of(plugin).slot_scorers.get(slot.type)) is not None:
+        if (scorer := scoring_of(plugin.targets.scoring).slot_scorers.get(slot.type)) is not None:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")

@@ -289,11 +289,11 @@ class RareDeviations(NamedTuple):
         share = min(1.0, far / k + abs(self.mean) / room)
         return 1.0 if far == k else min(1.0, 2 * float(special.betaincc(far + 1, k - far, share)))
 
-    def shown_above(self, level: float, allowed: float = 0.0) -> float:
+    def shown_above(self, level: float, allowed: float) -> float:
         """Return the mean above which the limit of :meth:`lower` is beyond ``allowed``, if as many deviate far."""
         return _shown_beyond(self._unseen(self.n_below, level), self.most, allowed)
 
-    def shown_beyond_zero(self, level: float, growth: float = 1.0) -> float:
+    def shown_beyond_zero(self, level: float, growth: float) -> float:
         """Return the mean, of either sign, beyond which both limits leave out zero, if as many deviate far.
 
         ``growth``: of this many times as many clusters, of which the same share deviates far.
@@ -440,18 +440,14 @@ def planned_detectable(
     return least.value if least else None
 
 
-def planned_half_width(
-    sizes: Sequence[int], mean: float, within: float = WITHIN_CLUSTERS
-) -> tuple[float, float]:
-    """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
-    effect = _design_effect(sizes, within)
+def planned_half_width(sizes: Sequence[int], mean: float) -> tuple[float, float]:
+    """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters.
+
+    That is the factor by which samples that correlate within clusters raise the variance of the mean.
+    """
+    effect = _variance_of_sum(sizes, sizes, WITHIN_CLUSTERS) / sum(sizes)
     t = float(_t_quantile(_UPPER, len(sizes) - 1))
     return t * (mean * (1 - mean) * effect / sum(sizes)) ** 0.5, effect
-
-
-def _design_effect(sizes: Sequence[int], within: float) -> float:
-    """Return the factor by which samples that correlate ``within`` clusters raise the variance of a mean."""
-    return _variance_of_sum(sizes, sizes, within) / sum(sizes)
 
 
 def _variance_of_sum(
@@ -862,6 +858,7 @@ def repeats_of(
         all_right: list[float] = []
         any_right: list[float] = []
         for n_epochs, n_right in zip(n[enough].tolist(), right[enough].tolist(), strict=True):
+            # Over all ways to draw k of a sample's epochs: what is expected is the same for any number of epochs.
             draws = comb(n_epochs, k)
             all_right.append(comb(n_right, k) / draws)
             any_right.append(1 - comb(n_epochs - n_right, k) / draws)

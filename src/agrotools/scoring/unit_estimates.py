@@ -1,4 +1,8 @@
-"""Means of units and differences of paired units, overall and by part."""
+"""Means of units and differences of paired units, overall and by part.
+
+Units of a :class:`agrotools.scoring.score_table.ScoreTable` come in; a :class:`agrotools.scoring.summary.Metric` with
+an interval for each part goes out. Paired units have the numbers of one table, so that equal numbers are one sample.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

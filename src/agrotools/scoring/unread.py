@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from agrotools.core import Record, Score
 from agrotools.core.form_item import FormItem, asked_items
-from agrotools.plugin.installed import plugins_of_slots
+from agrotools.core.installed import plugins_of_slots
 from agrotools.scoring.metrics import FAS, counts_in_fas
 from agrotools.scoring.slot_weights import weighted_mean
 from agrotools.scoring.slots import Pair, pair_of

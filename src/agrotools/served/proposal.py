@@ -96,7 +96,7 @@ def proposed_binding(
     name = f"{listing.name} {listing.version}".strip()
     lines = [
         f"# {name}: {count_text(len(listing.tools), 'tool')}",
-        _toml("server", server),
+        f"server = {_text(server)}",
         "",
     ]
     for tool in listing.tools:
@@ -177,7 +177,3 @@ def _key(name: str) -> str:
 def _text(text: str) -> str:
     """Return a text as TOML writes it, in the same form as JSON."""
     return orjson.dumps(text).decode()
-
-
-def _toml(key: str, value: str) -> str:
-    return f"{key} = {_text(value)}"

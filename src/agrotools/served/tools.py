@@ -32,6 +32,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.texts import count_text
+from agrotools.formats.manifest import ServerUse
 from agrotools.sandbox.agents import Isolation, is_available
 from agrotools.served.address import ServerAddress, read_address
 from agrotools.served.binding import (
@@ -48,7 +49,6 @@ from agrotools.served.binding import (
 from agrotools.served.expressions import NoValue, value_of
 from agrotools.served.files import SampleFolder, check_arguments
 from agrotools.served.session import CALL_TIMEOUT_S, Listing, ServedReply, ServerSession
-from agrotools.served.use import ServerUse
 from agrotools.text.expression_functions import ExpressionError
 
 _CALLABLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -1,4 +1,8 @@
-"""Values of cells: numbers with units, yes or no, names. Cells that cannot be used raise an error with a remedy."""
+"""Values of cells: numbers with units, yes or no, names.
+
+The text of a cell of somebody's table comes in; its value goes out. A date, a range or a bound raises CellFault,
+which says what to write instead; it is never taken for a value.
+"""
 
 import re
 from collections.abc import Collection

@@ -837,12 +837,10 @@ def _found_header(top: Sequence[Record]) -> tuple[int, list[str]]:
     return best
 
 
-def columns_alike(
-    columns: Sequence[str], names: Sequence[str] | None = None
-) -> tuple[tuple[str, ...], ...]:
+def columns_alike(columns: Sequence[str], names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the groups of columns whose ``names``, as they are written, differ at most in case."""
     groups: dict[str, list[str]] = {}
-    for column, name in zip(columns, names or columns, strict=True):
+    for column, name in zip(columns, names, strict=True):
         groups.setdefault(name.casefold(), []).append(column)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import form_is_due, halt_of, observation_data, render, reply_of, with_form
 from agrotools.agents.long_replies import output_length, parse_in_thread
+from agrotools.agents.options import AgentOptions
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.received import spoken
 from agrotools.calling import tool_specs
@@ -33,7 +34,6 @@ from agrotools.core import (
 )
 from agrotools.core.record import rename_texts
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
-from agrotools.runner.policies import AgentOptions
 from agrotools_benchmarks._dialogs.lagent_format import (
     ACTION,
     ACTION_INPUT,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
-from agrotools.runner.manifest import Manifest
+from agrotools.formats.manifest import Manifest
 from agrotools.runner.plan import RECORDED
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.contracts import PublishedRun, Scoring

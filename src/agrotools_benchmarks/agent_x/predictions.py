@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError, Mode, Record
+from agrotools.formats.manifest import Manifest
 from agrotools.loading.facts import differences_of
-from agrotools.runner.manifest import Manifest
 from agrotools.scoring.contracts import RecordErrors
 from agrotools.scoring.error_classes import IN_HEAD, IN_HEAD_REASON, Errors, keywords
 from agrotools.scoring.prediction_format import PredictionContent, PredictionFormat, PredictionInput

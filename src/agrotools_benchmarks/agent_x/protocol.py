@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, render, reply_of
 from agrotools.agents.long_replies import output_length, parse_in_thread
+from agrotools.agents.options import AgentOptions
 from agrotools.agents.parsing import excerpt
 from agrotools.calling import tool_specs
 from agrotools.core import Action, Answer, Mode, SampleView, Step, ToolSpec, Unparseable
 from agrotools.models import ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
-from agrotools.runner.policies import AgentOptions
 from agrotools.text.loose_json import dumps
 from agrotools_benchmarks.agent_x.replies import read_prediction
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from agrotools.core import BenchmarkError, Mode, Record
-from agrotools.runner.manifest import Manifest
+from agrotools.formats.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.contracts import PublishedRun, Scoring
 from agrotools.scoring.judging.judgements import JudgedRows

@@ -7,11 +7,11 @@ from string import ascii_uppercase
 
 from agrotools.core import Sample, UsageError
 from agrotools.core.files import read_table
+from agrotools.formats.manifest import Manifest
 from agrotools.loading.benchmarks import settings_of
 from agrotools.report.contracts import PaperLabels, PartColumn, Reporting
 from agrotools.report.layout import percent
 from agrotools.report.settings import Setting
-from agrotools.runner.manifest import Manifest
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import Metric, ModeSummary, Summary
 from agrotools_benchmarks.agrieval.items import QuestionSettings

@@ -9,7 +9,7 @@ from agrotools_build.own_photos.plan import listed
 from agrotools_build.quality import PictureFeatures, near_pairs
 
 _OF_ROBOFLOW = re.compile(r"(?P<photo>.+)_(?P<ending>\w{3,4})\.rf\.\w+(?:\.\w+)?")
-"""Name that Roboflow gives each copy of a photo that it exports: ``IMG_1_jpg.rf.HASH`` of ``IMG_1.jpg``."""
+"""Name that Roboflow gives each copy of a photo that it exports: ``IMG_1_jpg.rf.HASH.jpg`` of ``IMG_1.jpg``."""
 
 _SAME_PHOTO = 0.95
 """Least correlation of copies. Mirrored, resized, brighter and darker copies of photographs have 0.964 or more; of
@@ -39,7 +39,7 @@ def sets_of_copies(
 
     first_of: dict[str, Path] = {}
     for photo in ordered:
-        if source := sources.get(photo) or _source_in_name(photo):
+        if source := sources.get(photo) or name_before_export(photo.name):
             join(first_of.setdefault(source, photo), photo)
     by_name: dict[str, list[Path]] = {}
     for photo in ordered:
@@ -57,9 +57,9 @@ def sets_of_copies(
     return [sorted(members) for members in distinct.values() if len(members) > 1]
 
 
-def _source_in_name(photo: Path) -> str:
-    """Return the photo that the name of a copy names; empty for other names."""
-    found = _OF_ROBOFLOW.fullmatch(photo.stem)
+def name_before_export(name: str) -> str:
+    """Return the name or path that a photo had before Roboflow exported a copy of it; empty for other names."""
+    found = _OF_ROBOFLOW.fullmatch(name)
     return f"{found['photo']}.{found['ending']}" if found else ""
 
 

@@ -58,6 +58,7 @@ from agrotools_build.boxes import (
     read_marks,
     size_fault,
 )
+from agrotools_build.own_photos.copies import name_before_export
 from agrotools_build.own_photos.form_groups import without_groups
 from agrotools_build.own_photos.missing import (
     is_note,
@@ -872,7 +873,7 @@ def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Pat
     for start in range(len(parts) - (alike[parts[-1]] > 1 and len(parts) > 1)):
         tail = "/".join(parts[start:])
         of_label_studio = re.sub(r"(?:\d+-)?[0-9a-f]{8}-(?=[^/]+$)", "", tail)
-        of_roboflow = re.sub(r"_(\w{3,4})\.rf\.\w+(?:\.\w+)?$", r".\1", tail)
+        of_roboflow = name_before_export(tail)
         for written in (tail, of_label_studio, of_roboflow, *(tail + end for end in SUFFIXES)):
             if _is_there(images, written):
                 return images.find(written)

@@ -14,7 +14,7 @@ from agrotools.calling.execution import ToolExecutor
 from agrotools.calling.services import run_now
 from agrotools.calling.workspace import Workspace
 from agrotools.core import Observation, ToolCall, UnresolvedRef
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.progress import Progress
 from agrotools.core.record import resolve_ref
 from agrotools.formats.tool_check import LabelCount, ToolCheck
 from agrotools.formats.tool_labels import AskedLabel, ToolLabels, nearest_label
@@ -41,8 +41,8 @@ def observe_photos(
     columns: Sequence[Column],
     part_of: Mapping[str, Sequence[Pictured]],
     originals: Mapping[str, Path],
-    progress: Progress = no_progress,
-    backends: Mapping[str, str] | None = None,
+    progress: Progress,
+    backends: Mapping[str, str],
 ) -> Observed:
     """Run the tool of each column on all of its photos, before questions are chosen.
 

@@ -89,7 +89,7 @@ def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
 
 def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
     """Return the list of tools in sections: AgroTools benchmark, general, published names, plug-ins."""
-    from agrotools.plugin.installed import plugins
+    from agrotools.core.installed import plugins
     from agrotools_tools import AGROTOOLS, GENERAL_TOOLS
 
     toolsets = {plugin.name: plugin.tools for plugin in plugins()}

@@ -39,7 +39,9 @@ _NAMED_BY_A_WORD = 0.25
 """Shares by which the remaining doubt is reduced once a name of several words, or of one word, is found."""
 _BARE_CROP = 0.7
 _LOOKS_ORDER = (0.29, 2.22, 3.86, 0.87, 2.64, 3.92, -1.83, 0.12, 0.57, 0.0, -1.29)
-"""Weights of :data:`agrotools_tools.lookup.text_index.FEATURES` in the order of entries (conditional logit)."""
+"""Weights of :data:`agrotools_tools.lookup.text_index.FEATURES` in the order of entries (conditional logit).
+
+``training/fit_description_search.py`` fits these weights and those below."""
 _LOOKS_CHANCE = (-7.3, 0.489, 0.573, 0.292, 2.394, 0.956)
 """Weights in the logistic regression for the chance that the first entry is correct.
 

@@ -20,10 +20,10 @@ from agrotools.vision import Box, Role
 from agrotools.vision.overlay import LONGEST_SIDE, Colour, Mark, draw_marks, viridis
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import stretched_picture
-from agrotools_tools.zones.shapes import Zones, import_of_zones
-from agrotools_tools.zones.treatments import Design, is_whole
+from agrotools_tools.zones import import_of_zones
+from agrotools_tools.zones.shapes import Zones
+from agrotools_tools.zones.treatments import Design, Row, is_whole
 
-Row = dict[str, str | float | None]
 ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
 """Columns of every table; the measured quantities stand before the flags, the fields of the file of zones behind."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")

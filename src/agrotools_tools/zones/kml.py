@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core.lazy import import_of_extra
+from agrotools_tools.zones import import_of_zones
 
 FOLDER = "folder"
 """Field with the folders of a placemark, a slash between them."""
@@ -40,7 +40,7 @@ def read_kml(path: Path) -> Placemarks:
     content = path.read_bytes()
     if _ENTITY in content:
         raise ValueError("it defines entities")
-    shapely = import_of_extra("shapely", extra="zones", message="zones need shapely")
+    shapely = import_of_zones("shapely")
     root = ElementTree.fromstring(content)
     polygons: list[Any] = []
     records: list[dict[str, Any]] = []
@@ -100,7 +100,7 @@ def _fields_of(placemark: ElementTree.Element, folders: Sequence[str]) -> dict[s
 
 
 def _polygon(element: ElementTree.Element) -> Any:
-    shapely = import_of_extra("shapely", extra="zones", message="zones need shapely")
+    shapely = import_of_zones("shapely")
     rings: dict[str, list[list[tuple[float, float]]]] = {
         "outerBoundaryIs": [],
         "innerBoundaryIs": [],

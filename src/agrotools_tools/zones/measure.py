@@ -22,11 +22,12 @@ from agrotools.vision.rasters import (
     metres_per_degree,
     open_raster,
 )
+from agrotools_tools.zones import import_of_zones
 from agrotools_tools.zones.dates import are_sortable, date_of_tag, dates_of, has_date
 from agrotools_tools.zones.files import ABOUT, Row, Trial, ZoneMap, picture_under, write_files
 from agrotools_tools.zones.numbers import Offsets, possible_offsets, question_on_offset
 from agrotools_tools.zones.plan import SETTINGS, join_plan
-from agrotools_tools.zones.shapes import MOST_ZONES, Zones, import_of_zones, overlapping, read_zones
+from agrotools_tools.zones.shapes import MOST_ZONES, Zones, overlapping, read_zones
 from agrotools_tools.zones.treatments import Design, compare_treatments, design_of
 from agrotools_tools.zones.units import Heights, has_known_unit, heights_of, questions_on_units
 from agrotools_tools.zones.values import (

@@ -11,7 +11,6 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -21,16 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.core.lazy import import_of_extra
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text
+from agrotools_tools.zones import import_of_zones
 from agrotools_tools.zones.kml import FOLDER, is_kml, read_kml
 from agrotools_tools.zones.names import name_zones
-
-import_of_zones = partial(
-    import_of_extra, extra="zones", message="zones need the packages pyogrio and shapely"
-)
-"""Function that imports a package of the extra ``zones``."""
 
 MOST_ZONES = 100_000
 """Largest number of zones of a table: about four minutes of processor time for each raster."""
@@ -106,16 +100,16 @@ class _Content(NamedTuple):
 def read_zones(
     path: Path,
     *,
-    id_field: str | None = None,
-    layer: str | Sequence[str] | None = None,
-    readings: Readings | None = None,
+    id_field: str | None,
+    layer: str | Sequence[str] | None,
+    readings: Readings,
 ) -> Zones:
     """Read the zones of a file.
 
     Args:
         id_field: field that names the zones, or several with commas between them; None: to be found.
-        layer: layers of a GeoPackage, or folders of a KML file; ``all`` for all. The zones of several GeoPackage layers
-            have a field ``layer``.
+        layer: layers of a GeoPackage, or folders of a KML file; ``all`` for all, None: to be found. The zones of
+            several GeoPackage layers have a field ``layer``.
         readings: is told what was read; several layers of polygons, or fields that name the zones, are a question.
 
     Raises:
@@ -123,7 +117,6 @@ def read_zones(
             unknown coordinate reference system, unknown layer or field, equal names of plots), ``limit``.
     """
     shapely = import_of_zones("shapely")
-    readings = readings or Readings()
     layers = [layer] if isinstance(layer, str) else [*dict.fromkeys(layer or ())]
     content = _content_of(path, layers, readings)
     polygons, fields = _polygons_of(content, path.name, readings)

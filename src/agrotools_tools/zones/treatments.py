@@ -21,6 +21,7 @@ from agrotools_tools.zones.names import is_group, texts_of
 from agrotools_tools.zones.plan import Plan, Settings
 
 Row = dict[str, str | float | None]
+"""Row of a table of zones or treatments, by column."""
 NOT_WHOLE = frozenset("outside partly_outside no_outline no_data mostly_no_data".split())
 """Flags of zones that are measured in part or not at all; such a plot is in no mean and in no chart."""
 _NONE = "none"

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core.lazy import import_of_extra
 from agrotools.vision import Box
+from agrotools_tools.zones import import_of_zones
 
 LEAST_SHARE = 1e-9
 """Share of a pixel below which it does not lie in a polygon: sums of a row are exact to about 1e-12."""
@@ -85,7 +85,7 @@ def _pieces_of(polygon: Any) -> Pieces:
 
 def _edges_of(polygon: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return start and end points, (n, 2), of all edges but the horizontal ones, which bound no area in a row."""
-    shapely = import_of_extra("shapely", extra="zones", message="zones need shapely")
+    shapely = import_of_zones("shapely")
     rings = shapely.get_rings(shapely.get_parts(shapely.orient_polygons(polygon)))
     points, ring = shapely.get_coordinates(rings, return_index=True)
     is_edge = (ring[1:] == ring[:-1]) & (points[1:, 1] != points[:-1, 1])

@@ -11,11 +11,11 @@ import pytest
 
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
+from agrotools.formats.manifest import Manifest
 from agrotools.report.paper import RunsBesidePaper
 from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import parsed
 from agrotools_benchmarks.agrieval.report import DOMAINS, REPORTING, TASKS, code_of
 from support.command import run_command

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from agrotools import read_run
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.installed import plugin_of
 from agrotools.loading.benchmarks import load_benchmark
 from agrotools.loading.checking import check_benchmark
-from agrotools.plugin.installed import plugin_of
 from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import format_answer

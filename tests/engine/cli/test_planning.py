@@ -15,10 +15,10 @@ from agrotools.cli.planning import next_commands
 from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, Mode, UsageError
 from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.manifest import manifest_json
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import CostEstimate
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.manifest import manifest_json
 from agrotools.scoring.summary import ModeSummary, Summary
 from support.command import run_command
 from support.plain_sample import plain_sample

@@ -13,12 +13,14 @@ from support.installed import installed
 
 pytestmark = pytest.mark.process
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment in which the package ``ripeness`` is installed."""
     root = tmp_path_factory.mktemp("plug-in")
-    shutil.copytree(Path(__file__).parent / "ripeness", root / "ripeness")
+    shutil.copytree(EXAMPLES / "ripeness", root / "ripeness")
     return installed(root / "ripeness", root / "ripeness" / "src", root / "cache")
 
 

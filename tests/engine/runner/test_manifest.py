@@ -5,11 +5,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from agrotools.formats.manifest import Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.loading import load_benchmark
 from agrotools.models import Endpoint
 from agrotools.runner.build import default_folder, describe_run
 from agrotools.runner.config import EvalConfig
-from agrotools.runner.manifest import Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.run_settings import resolve_settings

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from agrotools.core import Mode, Record, RunStoreError, Step, Trajectory, UsageError
+from agrotools.formats.manifest import Manifest
 from agrotools.plugin import TextComparisons
 from agrotools.runner import rescore as module
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import compare_runs, rescore, scored_run
 from agrotools.runner.store import RunStore
 from agrotools.scoring.aggregate import score_record

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agrotools.core import Artifact, Observation, RunStoreError, Step, Trajectory
+from agrotools.formats.manifest import identity_hash
 from agrotools.runner import store as store_module
-from agrotools.runner.manifest import identity_hash
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from support.made_runs import finished_keys

@@ -21,8 +21,8 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import Fault, ReferenceStep, ReferenceTrajectory
+from agrotools.formats.manifest import Manifest
 from agrotools.runner.faults import FaultPlan, Faults, FaultyTools, measured_calls
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from support.made_runs import made_sample
 

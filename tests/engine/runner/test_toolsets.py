@@ -9,11 +9,11 @@ import pytest
 
 from agrotools.cli.main import main
 from agrotools.core import Sample, UsageError
+from agrotools.formats.manifest import identity_hash
 from agrotools.loading import load_benchmark
 from agrotools.report.run_list import run_folders
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.config_file import read_config
-from agrotools.runner.manifest import identity_hash
 from agrotools.runner.plan import offered_tools, with_offered_tools
 from agrotools.runner.store import read_manifest
 from support.runs import manifest

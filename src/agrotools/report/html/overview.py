@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from agrotools.calling.result import certificate
 from agrotools.core import Mode
+from agrotools.core.installed import scope_of
 from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
-from agrotools.plugin.installed import scope_of
 from agrotools.report.comparison import difference_rows, more_samples, verdict_text
 from agrotools.report.html.data import Data
 from agrotools.report.html.runs import PageRun, incomparable, run_facts

@@ -25,9 +25,9 @@ from agrotools.core.files import (
     write_whole,
 )
 from agrotools.formats.benchmark import HEADER_FILE, resolve_file
+from agrotools.formats.manifest import Manifest
 from agrotools.loading import BENCHMARKS
 from agrotools.loading.checking import file_roots
-from agrotools.runner.manifest import Manifest
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")

@@ -18,6 +18,7 @@ from agrotools.core.files import sha256_of_json
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import benchmark_title, count_text, number_text
 from agrotools.formats.benchmark import MOST_MAKERS, Benchmark
+from agrotools.formats.manifest import Manifest
 from agrotools.loading import BENCHMARKS, Loading, load_benchmark
 from agrotools.loading.benchmarks import load_as
 from agrotools.models.metered import read_spend
@@ -25,7 +26,6 @@ from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.screen import headline
 from agrotools.report.trace import why_wrong
-from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_agent_server, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, last_record_at, record_index
 from agrotools.runner.rescore import (

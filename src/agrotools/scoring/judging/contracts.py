@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from agrotools.core import Record, Slot, imported
 
 if TYPE_CHECKING:
-    from agrotools.loading.contract import BenchmarkPlugin
     from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics
 
 
@@ -37,6 +36,6 @@ class Judging:
     """Metric whose judges can be tested on answers with known grades and a reference text; empty if there is none."""
 
 
-def judging_of(plugin: "BenchmarkPlugin") -> Judging | None:
-    """Return the questions of a plug-in to judges; None if it has none."""
-    return imported(plugin.targets.judging) if plugin.targets.judging else None
+def judging_of(target: str) -> Judging | None:
+    """Return the questions to judges that a plug-in names by ``targets.judging``; None if it names none."""
+    return imported(target) if target else None

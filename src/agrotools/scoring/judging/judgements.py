@@ -153,14 +153,13 @@ def judged_scores(
 # --- agreement -------------------------------------------------------------------------------------------------------
 
 _DRAWS = 1000
+_SEED = 0
 _FEWEST_UNITS = 10
 
 
 def agreement(
     units: Sequence[Sequence[float | None]],
     clusters: Sequence[Hashable] | None = None,
-    *,
-    seed: int = 0,
 ) -> JudgeAgreement | None:
     """Return Krippendorff's ordinal alpha of grades; None if no unit has two grades.
 
@@ -184,15 +183,15 @@ def agreement(
     if alpha is None or len(numbers) < _FEWEST_UNITS:
         return JudgeAgreement(alpha=alpha, n_units=len(rated))
     cluster_of = np.array([numbers[label] for label in labels])
-    interval = _alpha_interval(levels, sizes, cluster_of, len(numbers), seed)
+    interval = _alpha_interval(levels, sizes, cluster_of, len(numbers))
     return JudgeAgreement(alpha=alpha, n_units=len(rated), interval=interval)
 
 
 def _alpha_interval(
-    levels: IntArray, sizes: IntArray, cluster_of: IntArray, n_clusters: int, seed: int
+    levels: IntArray, sizes: IntArray, cluster_of: IntArray, n_clusters: int
 ) -> Interval:
     """Return the 95 % percentile interval of alpha over bootstrap draws of clusters; ``cluster_of``: by unit."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(_SEED)
     even = [1 / n_clusters] * n_clusters
     times_drawn = generator.multinomial(n_clusters, even, size=_DRAWS)
     alphas: list[float] = []

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
 from agrotools.core import FrozenModel, OpenTextSlot, Record, UsageError, first_error
 from agrotools.core.files import read_table, read_text
-from agrotools.plugin.installed import WithPlugins, plugin_of, plugins
+from agrotools.core.installed import WithPlugins, plugin_of, plugins
 from agrotools.scoring.judging.contracts import JudgedMetric, Judging, judging_of
 from agrotools.scoring.metrics import OPEN_TEXT, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
@@ -25,10 +25,9 @@ from agrotools.scoring.slots import submitted_text
 from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
 
-if TYPE_CHECKING:
-    from agrotools.loading.contract import BenchmarkPlugin
-
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_HIGHEST_GRADE = 2
+"""Grade of an answer that is right in full; 1 is for one that is right in part."""
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
 _SCORE_IN_WORDS = re.compile(
     r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?>(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?)[\"'*_ ]*+"
@@ -42,9 +41,9 @@ _ALONE = re.compile(
 )
 
 
-def read_grade(reply: str, most: int = 2, shown: str = "") -> int | None:
-    """Return the grade in ``reply``, a whole number from 0 to ``most``; None if :func:`read_score` returns none."""
-    score = read_score(reply, most, shown)
+def read_grade(reply: str, shown: str = "") -> int | None:
+    """Return the grade in ``reply``: 0, 1 or 2; None if :func:`read_score` returns none."""
+    score = read_score(reply, _HIGHEST_GRADE, shown)
     return int(score) if score is not None and score.is_integer() else None
 
 
@@ -186,7 +185,7 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
         UsageError: the file cannot be read or has another format, or the benchmark is not judged by rubrics.
     """
     plugin = plugin_of(benchmark)
-    judging = judging_of(plugin) if plugin else None
+    judging = judging_of(plugin.targets.judging) if plugin else None
     if judging is None or judging.read_rubrics is None:
         raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out judge_rubrics")
     return judging.read_rubrics(path, name or path.name)
@@ -194,11 +193,11 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
 
 def plugin_judgings() -> list[Judging]:
     """Return the questions of all benchmark plug-ins to judges."""
-    return [judging for plugin in plugins() if (judging := judging_of(plugin))]
+    return [judging for plugin in plugins() if (judging := judging_of(plugin.targets.judging))]
 
 
-def _judged_metrics(plugin: "BenchmarkPlugin") -> Mapping[str, JudgedMetric]:
-    judging = judging_of(plugin)
+def _judged_metrics(target: str) -> Mapping[str, JudgedMetric]:
+    judging = judging_of(target)
     return judging.metrics if judging else {}
 
 
@@ -210,7 +209,7 @@ def has_rubrics(metric: str) -> bool:
 JUDGED_METRICS = WithPlugins(
     "judged metric",
     {OPEN_TEXT: JudgedMetric(is_judged_text)},
-    _judged_metrics,
+    lambda plugin: _judged_metrics(plugin.targets.judging),
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
 

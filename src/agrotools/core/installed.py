@@ -1,26 +1,29 @@
-"""The installed benchmark plug-ins, and tables of the engine joined with theirs."""
+"""The installed benchmark plug-ins, and tables of the engine joined with theirs.
+
+Every room asks for plug-ins here, the lowest ones as well. Their contract,
+:class:`agrotools.loading.contract.BenchmarkPlugin`, is made of what higher rooms declare (metrics, protocols, files),
+so it stands above them, and a plug-in has the type ``Any`` here. The registry has checked that it is one.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
-from agrotools.core import BENCHMARKS, Slot
-from agrotools.core.registry import join_tables
-from agrotools.core.slot import SLOT_TYPES
+from agrotools.core.registry import BENCHMARKS, join_tables
+from agrotools.core.slot import SLOT_TYPES, Slot
 from agrotools.packages import built_in_benchmarks
 
-if TYPE_CHECKING:
-    from agrotools.loading.contract import BenchmarkPlugin
-
 V = TypeVar("V")
+Plugin = Any
+"""A :class:`agrotools.loading.contract.BenchmarkPlugin`."""
 
 
-def plugins() -> "list[BenchmarkPlugin]":
+def plugins() -> list[Plugin]:
     """Return all installed benchmark plug-ins that can be imported."""
     return BENCHMARKS.loaded()
 
 
-def plugin_of(benchmark: str) -> "BenchmarkPlugin | None":
+def plugin_of(benchmark: str) -> Plugin | None:
     """Return the plug-in of a benchmark; None if none is installed, e.g. for a benchmark folder."""
     return BENCHMARKS.get(benchmark) if benchmark in BENCHMARKS else None
 
@@ -43,13 +46,13 @@ def _plain(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
 
 
-def plugins_of_slots(slots: Iterable[Slot]) -> "list[BenchmarkPlugin]":
+def plugins_of_slots(slots: Iterable[Slot]) -> list[Plugin]:
     """Return the plug-ins that define the types of ``slots``."""
     types = {type(slot) for slot in slots}.difference(SLOT_TYPES)
     return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)] if types else []
 
 
-def plugins_for_slot_types(types: frozenset[str]) -> "list[BenchmarkPlugin]":
+def plugins_for_slot_types(types: frozenset[str]) -> list[Plugin]:
     """Return the plug-ins that may have metrics for slots of these types. Of the benchmarks in this package only those
     with such metrics are imported; plug-ins of other packages always are."""
     known = built_in_benchmarks()
@@ -60,7 +63,7 @@ def plugins_for_slot_types(types: frozenset[str]) -> "list[BenchmarkPlugin]":
     )
 
 
-def plugins_of_metrics(metrics: Iterable[str]) -> "list[BenchmarkPlugin]":
+def plugins_of_metrics(metrics: Iterable[str]) -> list[Plugin]:
     """Return the plug-ins that define any of ``metrics``."""
     theirs = {metric for metric in metrics if "." in metric}
     return (
@@ -78,7 +81,7 @@ class WithPlugins(Mapping[str, V]):
         self,
         noun: str,
         entries: Mapping[str, V],
-        table: "Callable[[BenchmarkPlugin], Mapping[str, V]]",
+        table: Callable[[Plugin], Mapping[str, V]],
     ) -> None:
         self._noun = noun
         self._entries = entries

@@ -12,7 +12,18 @@ from agrotools.core import MODES, FrozenModel, Mode, Protocol, ToolImages
 from agrotools.core.files import sha256_of_json
 from agrotools.core.texts import name_in_tables
 from agrotools.formats.tool_check import ToolCheck
-from agrotools.served.use import ServerUse
+
+
+class ServerUse(FrozenModel):
+    """A tool server as the manifest of a run holds it: other values are other settings."""
+
+    name: str
+    address: str
+    version: str
+    schemas: str
+    """SHA-256 over its tools with their schemas and descriptions."""
+    sealed: bool
+    """True if its processes could read their own programs and the files of their sample alone."""
 
 
 class Shard(FrozenModel):

@@ -306,7 +306,7 @@ def test_real_files_are_read(field_data, scratch, folder, pictures, left_out):
 
 
 def test_documentation_lists_the_real_files_that_each_adapter_has_read() -> None:
-    page = " ".join((Path(__file__).parents[3] / "docs" / "building.md").read_text().split())
+    page = " ".join((Path(__file__).parents[4] / "docs" / "building.md").read_text().split())
     for name in DATASETS:
         assert listing_of(name).seen
         (row,) = [each for each in page.split(" | ") if f"`{name}`" in each]
