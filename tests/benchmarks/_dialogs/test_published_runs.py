@@ -178,10 +178,7 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ):
     told = " ".join(agrotools("score", run).split())
-    assert all(
-        words in told
-        for words in ("(--embedder)", "107.8", "gpt-4-1106-preview")
-    )
+    assert all(words in told for words in ("(--embedder)", "107.8", "gpt-4-1106-preview"))
     half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
