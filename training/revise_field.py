@@ -302,7 +302,12 @@ def revise_twin(twin: Any, before: Any, shown: set[str], revision: Revision) -> 
         files = tuple(
             file.model_copy(update={"note": notes.get(file.note, file.note)}) for file in twin.files
         )
-        changes = {"query": asked.query, "answer": (refusal,), "cluster": asked.cluster, "files": files}
+        changes = {
+            "query": asked.query,
+            "answer": (refusal,),
+            "cluster": asked.cluster,
+            "files": files,
+        }
         groups = {**twin.groups, **{k: v for k, v in asked.groups.items() if k not in twin.groups}}
         revision.kept.append(twin.model_copy(update={**changes, "groups": groups}))
 

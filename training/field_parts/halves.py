@@ -29,7 +29,9 @@ def counted_halves(
         how_many: what the thought of a call wants to know: ``trees stand``, ``plants there are``.
         of: kind of the things.
     """
-    on_the_line = f"A {target} on the line between the halves belongs to the half that holds its middle."
+    on_the_line = (
+        f"A {target} on the line between the halves belongs to the half that holds its middle."
+    )
     file = named(file, "image", 1).model_copy(update={"note": f"{file.note} {on_the_line}"})
 
     def shown(index: int, _: int) -> Thing:
