@@ -46,7 +46,10 @@ from field_parts.strangers import moved_frames, with_strangers
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
-_NOTE_OF_LEAF = "One leaf, photographed on a plain light background. Shares are of the whole leaf, from its stalk to its tip."
+_NOTE_OF_LEAF = (
+    "One leaf, photographed on a plain light background."
+    " Shares are of the whole leaf, from its stalk to its tip."
+)
 """Says what a share is of: where a picture cuts the leaf, the share of the part in view is no answer."""
 _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
