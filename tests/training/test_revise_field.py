@@ -15,7 +15,9 @@ pytestmark = pytest.mark.unit
 
 
 def _file(digest: str, note: str, name: str = "image_1.jpg") -> SampleFile:
-    return SampleFile(name=name, path=f"files/{digest}.jpg", sha256=digest * 64, note=note)
+    return SampleFile(
+        name=name, path=f"files/{digest}.jpg", sha256=digest * 64, kind="image", note=note
+    )
 
 
 def test_a_kept_question_gets_the_notes_of_today_by_picture():
