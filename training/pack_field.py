@@ -44,7 +44,7 @@ from agrotools_benchmarks.field.pack import DataSetNote, PackedFile, PackHead, p
 from agrotools_build.sources.part import listing_of
 
 OUT = Path(agrotools_benchmarks.__file__).parent / "data" / "field.jsonl.xz"
-VERSION = "18"
+VERSION = "19"
 QUICK = 60
 """Number of samples in the quick part, without twins."""
 QUICK_BYTES = 20_000_000

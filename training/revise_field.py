@@ -117,7 +117,7 @@ def revise_part(part: Any, ours: Sequence[Any], used: set[str], revision: Revisi
     templates = {each.template: each for each in part.questions}
     shown = paths_shown(part)
     candidates = questions_by_files(part, {sample.template for sample in ours})
-    twins = {sample.id: sample for sample in ours if not sample.answerable}
+    before = {sample.id: sample for sample in ours}
     for sample in ours:
         if not sample.answerable:
             continue
@@ -134,8 +134,14 @@ def revise_part(part: Any, ours: Sequence[Any], used: set[str], revision: Revisi
             )
         else:
             revise_question(sample, item, used, revision)
-    for twin in twins.values():
-        revise_twin(twin, shown, revision)
+    for twin in ours:
+        if twin.answerable:
+            continue
+        again = twin_again(twin, part, revision)
+        if again is None:
+            revise_twin(twin, before.get(str(twin.twin)), shown, revision)
+        else:
+            revision.again[twin.id] = again
 
 
 def paths_shown(part: Any) -> set[str]:
@@ -237,9 +243,21 @@ def revise_question(sample: Any, item: Any, used: set[str], revision: Revision) 
     if same_truths and same_numbers:
         difficulty = measured_difficulty(instance, sample.reference)
         update |= {"query": said.query, "answer": answer, "difficulty": difficulty}
+        update["files"] = with_notes_of(instance.files, sample.files)
         revision.kept.append(sample.model_copy(update=update))
     else:
         revision.again[sample.id] = said
+
+
+def with_notes_of(shown: Sequence[Any], files: Sequence[Any]) -> tuple[Any, ...]:
+    """Return files with the notes that the same pictures have in ``shown``."""
+    notes = {str(file.sha256): file.note for file in shown}
+    return tuple(
+        file.model_copy(update={"note": notes[str(file.sha256)]})
+        if str(file.sha256) in notes
+        else file
+        for file in files
+    )
 
 
 def numbers_given(calls: Sequence[Any]) -> list[Any]:
@@ -252,8 +270,23 @@ def numbers_given(calls: Sequence[Any]) -> list[Any]:
     ]
 
 
-def revise_twin(twin: Any, shown: set[str], revision: Revision) -> None:
-    """Keep an unanswerable question in the words of its twin; it leaves with it, or if the calls differ now."""
+def twin_again(twin: Any, part: Any, revision: Revision) -> Any:
+    """Return an unanswerable question about the same pictures, where its twin is run anew; None if there is none."""
+    from agrotools_build.twins import unanswerable_twin
+
+    asked = revision.again.get(str(twin.twin))
+    if asked is None:
+        return None
+    found = unanswerable_twin(asked, part.subjects)
+    is_same = found is not None and files_of(found.instance.files) == files_of(twin.files)
+    return found if is_same else None
+
+
+def revise_twin(twin: Any, before: Any, shown: set[str], revision: Revision) -> None:
+    """Keep an unanswerable question in the words of its twin; it leaves with it, or if the calls differ now.
+
+    ``before``: its twin as it was. A file that had the same note in both has the same one again.
+    """
     asked = next((each for each in revision.kept if each.id == twin.twin), None)
     if asked is None:
         revision.left[twin.id] = (
@@ -263,7 +296,20 @@ def revise_twin(twin: Any, shown: set[str], revision: Revision) -> None:
         revision.left[twin.id] = "its picture is left out"
     else:
         refusal = twin.answer[0].model_copy(update={"asks": asked.answer})
-        changes = {"query": asked.query, "answer": (refusal,), "cluster": asked.cluster}
+        notes = {
+            old.note: new.note
+            for old, new in zip(before.files, asked.files, strict=True)
+            if old.note != new.note
+        }
+        files = tuple(
+            file.model_copy(update={"note": notes.get(file.note, file.note)}) for file in twin.files
+        )
+        changes = {
+            "query": asked.query,
+            "answer": (refusal,),
+            "cluster": asked.cluster,
+            "files": files,
+        }
         groups = {**twin.groups, **{k: v for k, v in asked.groups.items() if k not in twin.groups}}
         revision.kept.append(twin.model_copy(update={**changes, "groups": groups}))
 
@@ -319,14 +365,20 @@ def run_questions(
     from agrotools_build.building import Group, build_samples
     from agrotools_tools import AGROTOOLS
 
+    twins = {sample.id: sample.twin for sample in pack.samples}
+    refusals = {sample.id for sample in pack.samples if not sample.answerable}
     folder = work / "new"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / FILES_FOLDER).mkdir(parents=True)
     groups: list[Any] = []
     for part in parts:
         names = [name for name in revision.again if name.rpartition("-")[0] == part.name]
-        # Each question that is run under its name is a group of its own, so that its sample can be found.
-        ours = [(name, [revision.again[name]]) for name in names]
+        # Each question that is run under its name is a group with its twin, so that their samples can be found.
+        ours = [
+            (name, with_twin_again(revision.again[name], revision.again.get(str(twins[name]))))
+            for name in names
+            if name not in refusals
+        ]
         ours += [(part.name, revision.new[part.name])] if part.name in revision.new else []
         for prefix, chosen in ours:
             groups.append(Group(prefix, part.source.name, chosen))
@@ -343,7 +395,11 @@ def run_questions(
         open_executor=executor_with(recorded_calls(pack.samples)),
     )
     print(f"run: {len(built)} of {tally.run} {tally.metadata()}")
-    by_name = {sample.id.rpartition("-")[0]: sample for sample in built}
+    by_name: dict[str, Any] = {}
+    for sample in built:
+        asked = sample.id.rpartition("-")[0]
+        if asked in revision.again:
+            by_name[asked if sample.answerable else str(twins[asked])] = sample
     for name in revision.again:
         if name not in by_name:
             revision.left[name] = "its calls do not give its answer"
@@ -351,10 +407,8 @@ def run_questions(
         by_name[name].model_copy(
             update={
                 "id": name,
-                "twin": None,
-                # Its group was its name, so that it could be found.
-                "cluster": (by_name[name].cluster or "").replace(name, name.rpartition("-")[0])
-                or None,
+                "twin": twins[name] if twins[name] in by_name else None,
+                "cluster": cluster_named(by_name[name], name.rpartition("-")[0]),
             }
         )
         for name in revision.again
@@ -372,6 +426,19 @@ def run_questions(
         *(each.model_copy(update={"canary": canary, "may_abstain": True}) for each in changed),
         *(each.model_copy(update={"canary": canary, "may_abstain": True}) for each in new),
     ]
+
+
+def with_twin_again(asked: Any, twin: Any) -> list[Any]:
+    """Return a question that is run anew, and its unanswerable twin if that is, too."""
+    from agrotools_build.twins import paired
+
+    return [asked] if twin is None else [*paired(asked, twin)]
+
+
+def cluster_named(sample: Any, part: str) -> str | None:
+    """Return the cluster of a sample that was run in a group of its own, under the name of its part."""
+    group = sample.id.rpartition("-")[0]
+    return (sample.cluster or "").replace(group, part) or None
 
 
 def recorded_calls(samples: Sequence[Any]) -> dict[str, Any]:

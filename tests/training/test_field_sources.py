@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "training"))
 
-from field_sources import deepweeds, orchards
+from field_sources import deepweeds, land, orchards
 from field_sources.weeds import _cells_by_edges
 
 pytestmark = pytest.mark.unit
@@ -47,3 +47,16 @@ def test_photographs_of_weeds_are_apart_in_time():
 def test_boxes_of_tiles_are_in_pixels_and_slivers_are_left_out():
     text = "0 0.5 0.25 0.1 0.1\n0 0.999 0.5 0.002 0.1\n0 1.0 0.5 0.1 0.1\n"
     assert orchards._boxes(text) == [[288, 128, 352, 192], [608, 288, 640, 352]]
+
+
+def test_the_window_of_a_town_lies_on_the_greenest_marked_tree():
+    red, nir = np.full((256, 256), 100.0), np.full((256, 256), 100.0)
+    nir[90:111, 90:111] = 300
+    nir[198:203, 198:202] = 400  # greener, but its window reaches beyond it
+    points = [(200.0, 200.0), (100.0, 100.0), (0.0, 0.0)]
+    assert land._greenest_tree(points, red, nir) == [98, 98, 103, 103]
+
+
+def test_a_town_without_a_green_crown_has_no_window():
+    bare = np.full((256, 256), 100.0)
+    assert land._greenest_tree([(100.0, 100.0)], bare, bare) is None

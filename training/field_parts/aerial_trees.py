@@ -52,7 +52,7 @@ def trees_from_the_air(data: DataSet) -> Part:
     """Crowns that people boxed in pictures of 0.1 m from the air: plots, and their halves; places are not mixed."""
     places: dict[str, list[tuple[SampleFile, list[Point]]]] = {}
     for item in read_items(data.folder, ("gsd_m",), ("image", "boxes")):
-        note = "Seen from straight above, from an aeroplane."
+        note = f"Seen from straight above, from an aeroplane.{note_of(None, _SITE)}"
         with (data.folder / item["boxes"]).open(encoding="utf-8") as lines:
             boxes = [
                 [float(row[edge]) for edge in ("xmin", "xmax", "ymin", "ymax")]

@@ -29,7 +29,10 @@ def counted_halves(
         how_many: what the thought of a call wants to know: ``trees stand``, ``plants there are``.
         of: kind of the things.
     """
-    file = named(file, "image", 1)
+    on_the_line = (
+        f"A {target} on the line between the halves belongs to the half that holds its middle."
+    )
+    file = named(file, "image", 1).model_copy(update={"note": f"{file.note} {on_the_line}"})
 
     def shown(index: int, _: int) -> Thing:
         called, (x0, y0, x1, y1) = parts[index]

@@ -46,6 +46,11 @@ from field_parts.strangers import moved_frames, with_strangers
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
+_NOTE_OF_LEAF = (
+    "One leaf, photographed on a plain light background."
+    " Shares are of the whole leaf, from its stalk to its tip."
+)
+"""Says what a share is of: where a picture cuts the leaf, the share of the part in view is no answer."""
 _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
 """Words for labels in questions, if they differ from the label."""
@@ -61,9 +66,7 @@ def leaves(data: DataSet) -> Part:
     cut: dict[str, SampleFile] = {}
     """Pictures of a part of a leaf, by the path of that of the whole leaf."""
     for item in read_items(data.folder, files=("image", "mask")):
-        file = data.originals.file(
-            data.folder / item["image"], note="One leaf, photographed on a plain light background."
-        )
+        file = data.originals.file(data.folder / item["image"], note=_NOTE_OF_LEAF)
         if is_kept(data, file):
             photos.append((file, _severity(data.folder / item["mask"])))
             cut[file.path] = _half_a_leaf(data, item, file)

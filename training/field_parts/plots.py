@@ -25,8 +25,8 @@ def trial_plots(data: DataSet) -> Part:
     subjects: list[Subject] = []
     for item in read_items(data.folder, ("cluster",), ("image", "mask")):
         note = (
-            "Trial plots of a cereal, seen from straight above by a drone; some are ripe and still stand, others are"
-            " green or cut."
+            "Trial plots of a cereal, seen from straight above by a drone; some are ripe and not cut yet, others are"
+            " green or cut. Ripe plots that wind or rain has laid flat count as ripe."
         )
         file = data.originals.file(data.folder / item["image"], note=note)
         if not is_kept(data, file):
