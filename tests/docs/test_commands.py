@@ -60,7 +60,16 @@ REFUSED = {
     r"identify_weed|diagnose_pest_disease": 3,
 }
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
+TWO_AGENTS = [
+    'agrotools eval embedded --quick --mode end-to-end --model baseline:planted:0.8:1 --name "agent A" --out runs/a',
+    'agrotools eval embedded --quick --mode end-to-end --model baseline:planted:0.4:2 --name "agent B" --out runs/b',
+]
+"""Commands of the tutorial that make its runs; the same command again only reads them."""
 FIRST = {
+    "agrotools attribute runs/b": TWO_AGENTS[1:],
+    "agrotools explain runs/b leaf_lesions-088": TWO_AGENTS[1:],
+    "agrotools compare runs/b runs/a": TWO_AGENTS,
+    "agrotools report runs/b runs/a --out report.html": TWO_AGENTS,
     "agrotools report results": ["agrotools export RUN --format result --out results"],
     "agrotools report results --format md": ["agrotools export RUN --format result --out results"],
     "agrotools build --source hf=hf --out again": [
