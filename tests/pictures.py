@@ -205,6 +205,8 @@ def write_findings(pool: Path, parts: Path) -> None:
         (parts / "leaf.jpg").write_bytes(pictures.read(LEAF))
     apples = count_objects(image=str(parts / "tree.jpg"), target="apple").picture
     lesions = analyze_lesions(image=str(parts / "leaf.jpg")).picture
+    assert apples is not None
+    assert lesions is not None
     apples.save(parts / "tree.png")
     lesions.save(parts / "leaf.png")
     both = Image.new("RGB", (apples.width + lesions.width, apples.height), "white")
