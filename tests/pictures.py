@@ -68,12 +68,12 @@ img { display: block; width: 100%; object-fit: cover; object-position: top; bord
 .words img { border: 1px solid #d1d9e0; box-sizing: border-box; }
 .verdict { padding: 6px 8px; background: #f6f6f6; }
 .phone img { height: 383px; border: 5px solid #333; border-radius: 16px; box-sizing: border-box; }
-.points { height: 213px; margin-top: 8px; }
+.points { height: 204px; margin-top: 8px; }
 @media (max-width: 600px) {
   main { flex-wrap: wrap; gap: 10px; }
   .photos, .map { width: calc(50% - 5px); } .words { width: 100%; }
   .map { order: 1; } .words { order: 2; }
-  .phone { order: 3; width: 70%; margin: auto; } .phone img { height: 500px; } .points { height: 288px; }
+  .phone { order: 3; width: 70%; margin: auto; } .phone img { height: 500px; } .points { height: 275px; }
   .tree { height: 190px; } .leaf { height: 95px; } .map img { height: 291px; }
 }
 </style>
