@@ -31,6 +31,8 @@ NOT_RUN = {
     r"check agrotools DIR|--benchmark agrotools --data DIR": "needs data sets: tests/benchmarks/released",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"scouting\.xlsx": "needs photos with labels: tests/authoring/own_photos/test_own_table.py",
+    r"baseline:planted": "120 samples of the tutorial: tests/pictures.py runs them for its pictures",
+    r"eval my-farm ": "needs photos with labels: tests/authoring/own_photos/test_own_table.py",
     r"tools zones ": "needs rasters of a trial: tests/tools/zones/test_zones.py",
     r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/tools/cli/test_packs.py",
     r"--other neighbours": "needs data sets: tests/tools/recognition/test_strangers.py",
@@ -57,7 +59,7 @@ NOT_RUN = {
 REFUSED = {
     r"^agrotools gate |RUN --until-decided": 2,
     r" check ": 1,
-    r"identify_weed|diagnose_pest_disease": 3,
+    r"identify_weed|diagnose_pest_disease|run count_objects": 3,
 }
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
 FIRST = {
@@ -123,6 +125,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows, columns = np.mgrid[:120, :200]
     leaf = np.hypot((columns - 100) / 80, (rows - 60) / 40)[..., None] < 1
     Image.fromarray(np.where(leaf, (60, 130, 50), 245).astype(np.uint8)).save(place / "leaf.jpg")
+    apple = np.hypot(columns - 100, rows - 60)[..., None] < 30
+    tree = np.where(apple, (190, 30, 40), (60, 110, 40)).astype(np.uint8)
+    Image.fromarray(tree).save(place / "tree.jpg")
     for name in ("paddock.jpg", "field.jpg"):
         Image.fromarray(field(crop | weeds)).save(place / name)
     heights = np.random.default_rng(1).uniform(0, 4, (1, 60, 80)).astype(np.float32)
@@ -150,6 +155,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "examples" / "thirteen_models.toml").write_text(
         study.replace('"embedded"', '"my-benchmark"')
     )
+    for run in (place / "runs" / "a", place / "runs" / "b"):
+        shutil.copytree(GOLDEN / "runs" / "gta-lagent", run)
     for name in ("RUN", "OTHER_RUN"):
         for run in (place / name, place / "runs" / name):
             shutil.copytree(GOLDEN / "runs" / "gta-lagent", run)
@@ -208,6 +215,10 @@ def _in_place(line: str) -> list[str]:
         **dict.fromkeys(("dataset.json", "ThinkGeoBench.json", "data.json"), f"data_{family}.json"),
         **dict.fromkeys(("llm_score_log.json", "JUDGED.json"), f"judgements_{family}.json"),
     }
+    if "runs/b" in words:
+        named["leaf_lesions-088"] = (
+            "gta-004"  # a sample of the run that stands in for the tutorial's
+        )
     return [named.get(word, word) for word in words]
 
 

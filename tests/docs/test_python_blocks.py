@@ -57,6 +57,12 @@ def write_run(folder: Path) -> None:
     shutil.copytree(ROOT / "tests" / "golden" / "runs" / "drawn-react", folder / "runs" / "my-run")
 
 
+def write_two_runs(folder: Path) -> None:
+    for name in ("a", "b"):
+        run = ROOT / "tests" / "golden" / "runs" / "drawn-react"
+        shutil.copytree(run, folder / "runs" / name)
+
+
 def write_released(folder: Path) -> None:
     row = {
         "text": "How many?",
@@ -103,7 +109,6 @@ def episode_rewarded(names: dict[str, Any]) -> bool:
 
 
 PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]] = {
-    "README.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
     "exports.md": (write_run, bool),
     "published.md": (nothing, best_row),
     "python.md": (nothing, runs_read),
@@ -120,6 +125,7 @@ PAGES: dict[str, tuple[Callable[[Path], None], Callable[[dict[str, Any]], Any]]]
     ),
     "tools.md": (write_photo, lambda names: 0 < names["result"].veg_pct < 100),
     "training.md": (nothing, episode_rewarded),
+    "tutorial.md": (write_two_runs, lambda names: set(names["scores"]) == {"agent A", "agent B"}),
 }
 """What the blocks of a page need, and what holds for the names that they define."""
 
