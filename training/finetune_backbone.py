@@ -8,7 +8,7 @@ at random. The days of weeds that ``train_weed_net.py`` leaves out are not learn
 about them. Then heads of packs learn CROP, which the encoder has not seen, from the numbers of the encoder that ships
 and from those of the trained one. Printed for both: names right; other things and look-alikes that pass where nine in
 ten of the held own pictures do. Other things and look-alikes: ``other_things.toml``. Maps below the last blocks
-are computed once and kept in ``--kept``. Nothing is written beside them: see docs/packs.md for why none ships.
+are computed once and kept in ``--kept``. Nothing is written beside them.
 """
 
 import argparse
@@ -48,8 +48,8 @@ from agrotools_tools.vision.nets import nets_folder
 
 SEED = 17
 BATCH = 32
-WEEDS_OF_EPOCH = 3000
-"""Weeds of an epoch, drawn anew for each: about as many as leaves."""
+MOST_OF_EPOCH = 3000
+"""Pictures of each task in an epoch, drawn anew for each: about as many as there are leaves."""
 HEAD_RATE = 3e-3
 """Learning rate of the task heads, which begin at nothing."""
 DECAY = 0.05
@@ -176,7 +176,7 @@ def trained(leaves: Task, weeds: Task, epochs: int, rate: float) -> tuple[LastBl
 
 def _batches(task: Task, limit: int, draw: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Yield the places of an epoch in batches, at most ``limit`` of them."""
-    order = draw.permutation(task.places)[: min(limit, WEEDS_OF_EPOCH)]
+    order = draw.permutation(task.places)[: min(limit, MOST_OF_EPOCH)]
     for start in range(0, len(order) - BATCH + 1, BATCH):
         yield order[start : start + BATCH]
 
@@ -320,7 +320,7 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--kept", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rate", type=float, default=3e-4)
     options = parser.parse_args()
     subject = subject_of(options.crop, options.pools, options.data, options.kept)
