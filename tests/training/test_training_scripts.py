@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 TRAINING = Path(__file__).parents[2] / "training"
-OF_EXTRAS = ("onnx", "torch", "torchvision")
+OF_EXTRAS = ("onnx", "onnxruntime", "torch", "torchvision")
 """Libraries that only some of the scripts need, and no test environment has to have."""
 
 

@@ -89,9 +89,9 @@ def fit_strangers(data: TrainingData, places: Ints, strangers: Strangers) -> Str
 def fit_look_alikes(data: TrainingData, places: Ints, strangers: Strangers) -> StrangerHead:
     """Fit the head that tells the other things of a user from the pictures at ``places``, by all features.
 
-    It is a head of its own because it tells them better than one that also learns all shipped strangers: on eight
-    packs with 20 look-alikes given, 5.8 % of further ones got a name instead of 8.2 %, and 0.741 of the packs' own
-    pictures instead of 0.727.
+    It is a head of its own because it tells them better than one that also learns all shipped strangers: on the seven
+    packs of ``training/measure_look_alikes.py``, 10 of 651 further look-alikes got a name instead of 41, and 235 of
+    310 of the packs' own pictures instead of 249.
     """
     return _told_apart(data.features[places], strangers.features, data.blocks)
 
