@@ -21,7 +21,7 @@ from agrotools.agents.modes import Policy, check_object, object_name
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
 from agrotools.core.errors import InvalidRunError
 from agrotools.core.spelling import names_hint
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, counted_names
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.manifest import Manifest
 from agrotools.models.base import Model
@@ -130,10 +130,7 @@ def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
     """Return the message for a name that is not in ``known``."""
     close = get_close_matches(name, known, n=3) or [each for each in known if name in each][:3]
     suggestion = f"did you mean {' or '.join(close)}? " if close else ""
-    listed = ", ".join(known[:_LISTED]) + (
-        f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    )
-    return f"no {noun} {name!r} in the run; {suggestion}it has {listed or 'none'}"
+    return f"no {noun} {name!r} in the run; {suggestion}it has {counted_names(known, _LISTED) or 'none'}"
 
 
 class RunSample:

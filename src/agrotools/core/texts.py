@@ -73,6 +73,13 @@ def first_names(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
+def counted_names(names: Sequence[str], most: int) -> str:
+    """Return the first ``most`` names in one line, and the number of the others: ``s1, s2 and 4 more``."""
+    others = len(names) - most
+    more = f" and {others} more" if others > 0 else ""
+    return ", ".join(names[:most]) + more
+
+
 def difference_text(amount: str, unit: str | None) -> str:
     """Return a difference of two values with its unit: ``5 mm``, ``2 percentage points``.
 

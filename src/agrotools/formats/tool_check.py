@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agrotools.core import FrozenModel
-from agrotools.core.texts import difference_text, within_text
+from agrotools.core.texts import counted_names, difference_text, within_text
 from agrotools.formats.stored import read_stored
 
 METADATA_KEY = "tool_check"
@@ -79,9 +79,7 @@ class ToolCheck(FrozenModel):
 def _named(what: str, photos: Sequence[str]) -> str:
     if not photos:
         return ""
-    more = len(photos) - _PHOTOS_NAMED
-    listed = ", ".join(photos[:_PHOTOS_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"; {what}: {listed}"
+    return f"; {what}: {counted_names(photos, _PHOTOS_NAMED)}"
 
 
 def stored_checks(metadata: Mapping[str, object]) -> list[ToolCheck]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from agrotools.core import FrozenModel
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, counted_names
 from agrotools.formats.stored import read_stored
 from agrotools.knowledge.words import FAR, name_distance
 
@@ -67,9 +67,7 @@ class ToolLabels(FrozenModel):
 
 
 def _listed(texts: Iterable[str]) -> str:
-    shown = [*texts]
-    more = len(shown) - _NAMED
-    return ", ".join(map(repr, shown[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+    return counted_names([*map(repr, texts)], _NAMED)
 
 
 def nearest_label(label: str, known: Iterable[str]) -> str | None:

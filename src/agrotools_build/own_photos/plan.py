@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, field
 from agrotools.core import FrozenModel, first_error
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_text
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, counted_names
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.words import folded
 from agrotools.text import cells
@@ -66,8 +66,7 @@ class SkippedRows:
 
 def listed(texts: Sequence[str]) -> str:
     """Return texts with commas, the first ones if there are many."""
-    more = len(texts) - _TEXTS_NAMED
-    return ", ".join(texts[:_TEXTS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return counted_names(texts, _TEXTS_NAMED)
 
 
 Kind = Literal["number", "name", "yes"]

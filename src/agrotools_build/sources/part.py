@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.files import pairs_by_hash, read_table
+from agrotools.core.texts import counted_names
 from agrotools.formats.benchmark import FILES_FOLDER, SourceNote
 from agrotools_build.references import PlannedCall
 from agrotools_build.templates import Thing, load_templates
@@ -20,6 +21,8 @@ from agrotools_build.templates.template import Template
 from agrotools_build.templates.thing import Subject, Words
 
 T = TypeVar("T")
+_FEW = 3
+"""Names that a line of a build shows."""
 REACH = "reach of the tools"
 """Name of the group in ``Sample.groups`` that says what is known of the sample's template on other pictures.
 
@@ -31,8 +34,7 @@ TABLES: dict[str, Any] = read_table(Path(__file__).with_name("tables.toml"))
 
 def first_few(names: Sequence[str | Path]) -> str:
     """Return the first names, and the number of the others: ``a, b, c and 4 more``."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{', '.join(map(str, names[:3]))}{more}"
+    return counted_names([*map(str, names)], _FEW)
 
 
 def listed(names: Sequence[str], last: str) -> str:

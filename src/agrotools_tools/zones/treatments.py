@@ -15,7 +15,7 @@ from scipy import special
 
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
-from agrotools.core.texts import count_text, first_names
+from agrotools.core.texts import count_text, counted_names, first_names
 from agrotools_tools.zones.levels import Levels, levels_of, near_pairs
 from agrotools_tools.zones.names import is_group, texts_of
 from agrotools_tools.zones.plan import Plan, Settings
@@ -126,10 +126,9 @@ def _say_texts(column: str, plan: Plan, readings: Readings) -> None:
     texts = {row: text for row, text in cells if row is not None and isinstance(text, str)}
     if not texts:
         return
-    listed = [f"row {row} {texts[row]!r}" for row in sorted(texts)[:_LISTED]]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    listed = [f"row {row} {texts[row]!r}" for row in sorted(texts)]
     readings.leave(
-        f"{column} of {count_text(len(texts), 'plot')}: {', '.join(listed)}{more} "
+        f"{column} of {count_text(len(texts), 'plot')}: {counted_names(listed, _LISTED)} "
         "(no number, or another unit than the others)"
     )
 
