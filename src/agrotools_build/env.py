@@ -59,7 +59,7 @@ from agrotools.models import TextPart
 from agrotools.runner.plan import sample_with_tools
 from agrotools.runner.progress import stage_progress
 from agrotools.scoring.metrics import counts_in_fas
-from agrotools.scoring.slots import outcome_value
+from agrotools.scoring.slots import best_outcome, outcome_value
 from agrotools.served.tools import NO_SERVERS, ServedCalls, ServedToolset, open_toolset
 from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.loose_json import NotJson, dumps, storable
@@ -221,7 +221,7 @@ def questions(split: Split, seed: int, group: int) -> dict[str, Question]:
     right = {
         sample.id
         for sample in benchmark.samples
-        if outcome_value(sample, reference_answer(sample)) == 1
+        if outcome_value(sample, reference_answer(sample)) == best_outcome(sample)
     }
     kept = [each for each in benchmark.samples if {each.id, each.twin or each.id} <= right]
     return {

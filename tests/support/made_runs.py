@@ -185,7 +185,11 @@ def hostile_run(folder: Path) -> Path:
         )
     )
     drawn = Observation(
-        result={ATTACK: ATTACK, "notes": [ATTACK], "flags": [ATTACK]},
+        result={
+            ATTACK: ATTACK,
+            "notes": [ATTACK],
+            "flags": ATTACK,
+        },  # flags of a tool that is not ours
         artifacts=(
             Artifact(name=ATTACK, kind="overlay", media_type=ATTACK, sha256="../../../etc/passwd"),
             Artifact(name=f"a{ATTACK}.png", kind="plot", media_type=ATTACK, sha256="0" * 64),

@@ -520,7 +520,7 @@ async def with_form(
 ) -> Answer:
     """Return ``answer`` with the values that the model copies into the answer form, which is shown to it now.
 
-    The form is asked for again if a line is missing or cannot be read. The tools stay in the request, because
+    The form is asked for again if answer and reply together lack a line, or one cannot be read. The tools stay in the request, because
     endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
     """
     most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
@@ -539,10 +539,10 @@ async def with_form(
         form = as_form(form, view.form)
         replies.append(reply)
         text = f"{answer.text}\n\n{form}".rstrip()
-        if is_complete(form, view.form):
+        if is_complete(text, view.form):
             break
         said = spoken(excerpt(form, most) or "(nothing)", reply)
-        message = second_closing_message(view, form)
+        message = second_closing_message(view, text)
     return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})
 
 
@@ -603,12 +603,13 @@ def closing_message(view: SampleView) -> str:
     return render("form", form=view.answer_form)
 
 
-def second_closing_message(view: SampleView, reply: str) -> str:
-    """Return the message that asks for the form again: it names the lines of ``reply`` that are missing or unreadable.
+def second_closing_message(view: SampleView, text: str) -> str:
+    """Return the message that asks for the form again: it names the lines of ``text`` that are missing or unreadable.
 
-    It depends on the form and the reply alone, so that it tells nothing of the right values.
+    ``text``: the answer with the reply to the first message. The message depends on form and text alone, so that it
+    tells nothing of the right values.
     """
-    return render("form_again", faults=form_faults(reply, view.form), form=view.answer_form)
+    return render("form_again", faults=form_faults(text, view.form), form=view.answer_form)
 
 
 @cache

@@ -258,10 +258,11 @@ class StepPart:
 
 
 def _cut_texts(texts: JsonValue) -> list[str]:
-    """Return the items of a list as texts of limited length; nothing of another value."""
-    if not isinstance(texts, list):
+    """Return the items of a list as texts of limited length; another value, of a tool that is not ours, is one item."""
+    if texts is None:
         return []
-    return [cut(str(text)) for text in texts]
+    items = texts if isinstance(texts, list) else [texts]
+    return [cut(str(text)) for text in items]
 
 
 def cut(text: str) -> str:

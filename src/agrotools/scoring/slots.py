@@ -339,13 +339,26 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
         return 0.0
     if sample.may_abstain and _is_refusal(sample, trajectory, trajectory.answer):
         if not sample.answerable:
-            return 1.0
-        return -1.0 if sample.twin else 0.0
+            return pair_points(refused=True, twin_refused=False)
+        return pair_points(refused=False, twin_refused=True) if sample.twin else 0.0
     slots = [slot for slot in sample.answer if counts_in_fas(slot)]
     if not sample.answerable or not slots:
         return 0.0
     values = [_scored(slot, sample, trajectory).value for slot in slots]
     return min(1.0, weighted_mean(slots, values))
+
+
+def best_outcome(sample: Sample) -> float:
+    """Return the most that one trajectory of a sample can add to the Final Answer Score."""
+    return 1.0 if sample.answerable else pair_points(refused=True, twin_refused=False)
+
+
+def pair_points(*, refused: bool, twin_refused: bool) -> float:
+    """Return the points of an unanswerable sample: 1 for its refusal, less 1 for that of its answerable twin.
+
+    Whoever refuses everything, or nothing, gets 0 from pairs.
+    """
+    return float(refused) - float(twin_refused)
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
@@ -487,7 +500,7 @@ def pair_rows(
     other = refusals(twin, twin_rows)
     scores = {
         metric: SlotScore(
-            float(own) - float(other[metric]),
+            pair_points(refused=own, twin_refused=other[metric]),
             {"twin": twin.sample.id, "twin_refused": other[metric]},
         )
         for metric, own in refusals(record, rows).items()
@@ -529,8 +542,10 @@ class PairTally:
             self._waiting[pair] = (answerable, number, refused)
             return None
         own, twin = (other[2], refused) if answerable else (refused, other[2])
-        scores = {metric: float(own[metric]) - float(twin[metric]) for metric in own}
-        self.n_right += scores[FAS] == 1
+        scores = {
+            metric: pair_points(refused=own[metric], twin_refused=twin[metric]) for metric in own
+        }
+        self.n_right += own[FAS] and not twin[FAS]
         return (other[1] if answerable else number), scores
 
     @property

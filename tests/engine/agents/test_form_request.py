@@ -212,3 +212,13 @@ def test_an_answer_that_a_server_takes_for_reasoning_is_read_where_it_is_called_
 ):
     policy, _ = agent([*[Completion(text="", thought=thought)] * 3, said("")], "no-tool")
     assert asyncio.run(run_no_tool(policy, view.model_copy(update={"form": ()}))).answer == read
+
+
+def test_a_value_that_the_answer_gave_in_a_line_is_not_asked_for_again(tmp_path: Path) -> None:
+    sample = small_sample(tmp_path)
+    other = sample.answer[0].model_copy(update={"name": "trees", "value": 5})
+    asked = sample.model_copy(update={"answer": (*sample.answer, other)})
+    answers = [said("Final Answer: trees: 5"), said("rows: 7"), said("rows: 8")]
+    step, requests = answer_of(view_of(asked, tmp_path), *answers)
+    assert (requests, len(step.form_replies)) == (2, 1)
+    assert [score_slot(slot, asked.answer, step.text).value for slot in asked.answer] == [1.0, 1.0]

@@ -129,6 +129,12 @@ def test_question_files_missing_steps_and_invalid_records_are_shown():
     assert "Scores" not in text
 
 
+def test_a_flag_that_another_server_gives_as_one_text_is_shown():
+    seen = Observation(result={"value": 15, "flags": "shaded"})
+    text = explained(Step(turn=0, kind="call", call=call("5 * 3"), observation=seen))
+    assert "shaded" in text
+
+
 def test_calls_stand_beside_the_reference_call_they_come_closest_to():
     seen = Observation(
         result={"value": 15, "flags": ["odd"], "notes": ["made by hand"]},

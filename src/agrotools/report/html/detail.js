@@ -90,12 +90,14 @@ function resultView(step) {
   const entries = Object.entries(step.result ?? {}).filter(([name, value]) => !names.has(value) && name !== "notes" && name !== "flags" && !(name === "spec" && step.result.summary));
   const light = (value) => value === null || typeof value !== "object" || (Array.isArray(value) && JSON.stringify(value).length < 80);
   const [short, long] = [entries.filter(([, value]) => light(value)), entries.filter(([, value]) => !light(value))];
-  const flags = step.result?.flags ?? [], notes = step.result?.notes ?? [];
+  // A tool of another server may use these names for something else than lists.
+  const listOf = (value) => (Array.isArray(value) ? value.map(String) : value ? [String(value)] : []);
+  const flags = listOf(step.result?.flags), notes = listOf(step.result?.notes);
   return el("div.seen", {}, el("p.word", {}, step.word || "result"), el("div", {},
     step.error && el("p.bad", {}, el("b", {}, "✗ error "), longText(step.error, 600)),
     short.length > 0 && fieldList(short.slice(0, FIRST_FIELDS)),
     flags.length > 0 && el("p.odd", {}, flags.map((flag) => `⚑ ${flag} `)),
-    Array.isArray(notes) && notes.map((note) => el("p.dim", {}, longText(String(note)))),
+    notes.map((note) => el("p.dim", {}, longText(note))),
     long.map(([name, value]) => fold(`${name}${Array.isArray(value) ? ` (${value.length})` : ""}`, () => valueView(value))),
     short.length > FIRST_FIELDS && fold(`${short.length - FIRST_FIELDS} more fields`, () => fieldList(short.slice(FIRST_FIELDS))),
     step.result && fold("whole result", () => rawText(JSON.stringify(step.result, null, 1)))));
