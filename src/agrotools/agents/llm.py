@@ -520,8 +520,9 @@ async def with_form(
 ) -> Answer:
     """Return ``answer`` with the values that the model copies into the answer form, which is shown to it now.
 
-    The form is asked for again if answer and reply together lack a line, or one cannot be read. The tools stay in the request, because
-    endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
+    The form is asked for again if answer and reply together lack a line, or one cannot be read. The tools stay in the
+    request, because endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is
+    ignored.
     """
     most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
     sent, said = (
