@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import command_line, count_text, print_json, stop_message, warn_of_hidden
+from agrotools.cli.output import command_line, print_json, stop_message, warn_of_hidden
 from agrotools.exit_codes import FAULTS
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
-    from agrotools.runner.until_decided import SequentialComparison
     from agrotools.scoring.gate import Gate
     from agrotools.scoring.table_scores import TableReading
 
@@ -77,6 +76,7 @@ def print_until_decided(
     import sys
 
     from agrotools.cli.planning import ask_before_spending, planned_run
+    from agrotools.report.verdicts import block_text
     from agrotools.runner.until_decided import SequentialComparison, run_until_decided
     from agrotools.scoring.summary import orientation_text
 
@@ -87,47 +87,18 @@ def print_until_decided(
                 ask_before_spending(config)(expected)
 
     def print_look(each: SequentialComparison) -> None:
-        typer.echo(f"block {each.look} of {each.looks}, {_look_text(each)}", err=True)
+        typer.echo(f"block {each.look} of {each.looks}, {block_text(each)}", err=True)
 
     found = run_until_decided(configs, sys.stderr, benchmark, print_look)
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
     typer.echo(orientation_text(*found.models))
-    typer.echo(f"{found.mode}, {_look_text(found)}")
+    typer.echo(f"{found.mode}, {block_text(found)}")
     typer.echo(
         f"The 95 % interval holds for all {found.looks} looks together; another command would test a second time."
     )
     typer.echo(f"runs: {found.runs[0]} {found.runs[1]}")
-
-
-def _look_text(look: "SequentialComparison") -> str:
-    """Return the difference of two runs after a block, and the verdict on it."""
-    from agrotools.report.layout import interval_text, percent, points
-    from agrotools.scoring.metrics import METRICS
-
-    found, first, second = look.difference, *look.means
-    difference = f"{percent(second)} minus {percent(first)} = {points(found.value)}"
-    if found.interval:
-        difference += f" ({interval_text(found.interval, points)})"
-    n = f"{found.n:,} of {look.planned:,} samples in {found.n_clusters:,} clusters"
-    if look.invalid:
-        n += f", {count_text(look.invalid, 'sample')} with invalid records"
-    return f"{METRICS[look.metric].label}: {difference}, {n}: {_verdict(look)}"
-
-
-def _verdict(look: "SequentialComparison") -> str:
-    """Return which of two runs is better, or why that is not known."""
-    from agrotools.report.comparison import missing_text
-    from agrotools.scoring.metrics import METRICS
-
-    if look.decided:
-        is_higher = look.difference.value > 0
-        second_is_better = is_higher != METRICS[look.metric].lower_is_better
-        return f"{look.models[1] if second_is_better else look.models[0]} is better"
-    if look.missing:
-        return f"no verdict, because {missing_text(look.missing, look.models)}"
-    return "no difference shown" if look.look == look.looks else "not decided yet"
 
 
 def gate(
@@ -149,6 +120,7 @@ def gate(
     """
     from agrotools.cli.reading import new_readings, print_readings
     from agrotools.core import UsageError
+    from agrotools.report.verdicts import gate_lines
     from agrotools.scoring.table_scores import TableReading
 
     # A report never overwrites a file of a run.
@@ -168,7 +140,7 @@ def gate(
         new, against, mode, max_drop / 100, how, allow_invalid=allow_invalid
     )
     print_readings(how.readings)
-    lines = _lines(result, newer, older)
+    lines = gate_lines(result, newer, older)
     if as_json:
         verdict = {"verdict": lines[0], "passed": result.passed}
         read = how.readings.as_data() if how.readings.taken else {}
@@ -253,89 +225,6 @@ def _check_ending(path: Path | None, endings: Sequence[str]) -> None:
     if path is not None and path.suffix.lower() not in endings:
         known = " or ".join(filter(None, endings))
         raise UsageError(f"{path}: the name has to end in {known}", hint="rename the file")
-
-
-def _lines(result: "Gate", new: str, old: str) -> list[str]:
-    """Return the result as text: the verdict first; ``new`` and ``old``: names of the models."""
-    from agrotools.report.layout import harmless, measure_text, percent, points
-    from agrotools.scoring.gate import held_by
-
-    verdict = _verdict_line(result)
-    bound = result.bound
-    n = _units_text(result)
-    lines = [
-        verdict,
-        f"{measure_text(result.mode, result.metric)}: {percent(result.new)} (new, {harmless(new)}), "
-        f"{percent(result.old)} (old, {harmless(old)})",
-        f"new minus old {points(result.difference)} points: drop {100 * bound.drop:.1f}, one-sided 95 % lower bound "
-        f"{100 * bound.lower:.1f}; {n} in {count_text(bound.n_clusters, 'cluster')}",
-        _power_line(result),
-    ]
-    if result.drops is not None:
-        lower, upper = 100 * result.drops.lower, 100 * result.drops.upper
-        lines.append(
-            f"with what is open, the drop is {lower:.1f} to {upper:.1f} points: missing scores must not change the "
-            "verdict, and unread values count for the new version"
-        )
-    held = held_by(result.mode)
-    for n_samples, version in ((result.lost, "old"), (result.added, "new")):
-        if n_samples:
-            samples = count_text(n_samples, "sample")
-            lines.append(f"not compared: {samples} with a {held} only in the {version} version")
-    return lines
-
-
-def _verdict_line(result: "Gate") -> str:
-    """Return the verdict with what it rests on: unread values, and how small a drop these samples can find."""
-    from agrotools.report.comparison import UNREAD_LISTED, unread_text
-
-    allowed = f"{100 * result.max_drop:g} points"
-    unread = unread_text(result.unread, ("the old version", "the new version"))
-    if result.fault and any(result.lacking):
-        return f"FAIL: {result.fault} (--allow-invalid tests the others)"
-    if result.fault:
-        return f"FAIL: {result.fault} ({UNREAD_LISTED})"
-    if not result.passed:
-        beside = (
-            f", even with all unread values counted as right: {unread}"
-            if any(result.unread)
-            else ""
-        )
-        return f"FAIL: the score dropped by more than {allowed}{beside}"
-    if result.rests_on_unread:
-        return (
-            f"PASS, but only because {unread} ({UNREAD_LISTED}): they are not counted as wrong; with them, the drop "
-            f"may be more than {allowed}"
-        )
-    tested = f"these {_units_text(result)}"
-    if result.detectable is None:
-        return f"PASS, but {tested} could not have found any drop"
-    least = f"{100 * result.detectable:.1f}".removesuffix(".0")
-    if result.bound.drop > result.max_drop:
-        return f"PASS, but {tested} would have found only drops of {least} points or more"
-    return f"PASS: no drop of more than {allowed} is shown; {tested} would have found drops of {least} points or more"
-
-
-def _units_text(result: "Gate") -> str:
-    """Return the number of samples or steps that were compared."""
-    return count_text(result.bound.n, "step" if result.mode == "step-by-step" else "sample")
-
-
-def _power_line(result: "Gate") -> str:
-    """Return with which probability the test fails at larger drops than the allowed one, or why that is not known."""
-    from agrotools.scoring.gate import BEYOND
-
-    drops: list[str] = []
-    for beyond, power in zip(BEYOND, result.power, strict=True):
-        drop = result.max_drop + beyond
-        if power is not None and drop <= 1:
-            drops.append(f"{100 * drop:g} points: {100 * power:.0f} %")
-    if drops:
-        return f"probability of failing at a true drop of {', of '.join(drops)}"
-    if any(result.power):
-        return "a larger drop than the allowed one is not possible"
-    alike = "all samples changed alike" if result.bound.drop else "no sample changed"
-    return f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known"
 
 
 def _write_junit(path: Path, result: "Gate", lines: list[str]) -> None:

@@ -39,6 +39,7 @@ from agrotools.report.layout import (
     value_cell,
 )
 from agrotools.report.settings import used_plugins
+from agrotools.report.verdicts import missing_text, shows_better, verdict_text
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator, score_record
@@ -47,14 +48,13 @@ from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.contracts import ErrorSource
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import FAS, METRICS, is_invalid
-from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
+from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import (
     MAX_UNREAD_SHARE,
     TABLE_MODE,
     ErrorCount,
     Flip,
     Flips,
-    Missing,
     RunComparison,
     RunDifference,
     Summary,
@@ -165,97 +165,12 @@ def headline_verdict(comparison: RunComparison, mode: str) -> str:
 
 def _headline_shows_better(comparison: RunComparison, mode: str) -> bool:
     """Return True if the verdict of a mode names the better run."""
-    return _shows_better(
+    return shows_better(
         comparison.modes[mode][comparison.headline[mode]].overall,
         paired=comparison.paired,
         same=comparison.same_records,
         missing=comparison.missing.get(mode),
     )
-
-
-def _shows_better(
-    difference: Estimate, *, paired: bool, same: bool, missing: Missing | None
-) -> bool:
-    """Return True if a headline difference shows which run is better, whatever the missing scores are."""
-    if same or not paired or difference.interval is None or not difference.differs():
-        return False
-    return missing is None or missing.allows(difference.value)
-
-
-def verdict_text(
-    difference: Estimate,
-    names: tuple[str, str],
-    *,
-    paired: bool = True,
-    same: bool = False,
-    missing: Missing | None = None,
-) -> str:
-    """Return what a headline difference shows, the better run first: ``A is better: 9.1 points (4.2 to 14.0)``.
-
-    ``difference`` is the second run of ``names`` minus the first. The points of the better run have no sign, so that
-    this line and the signs of differences cannot contradict each other. If scores are ``missing``, there is a verdict
-    only if it holds with all of them set against it.
-    """
-    value, interval = difference.value, difference.interval
-    if same:
-        return "the same records: difference 0"
-    if missing and missing.too_unread:
-        return f"no verdict: {missing_text(missing, names)}"
-    if missing and not (difference.differs() and missing.allows(difference.value)):
-        return f"no verdict, because {missing_text(missing, names)}"
-    if interval and _shows_better(difference, paired=paired, same=same, missing=missing):
-        better, low, high = names[1], interval.lower, interval.upper
-        if value <= 0:
-            better, low, high = names[0], -interval.upper, -interval.lower
-        ends = f"{percent(low)} to {percent(high)}"
-        return f"{better} is better: {percent(abs(value))} points ({ends})"
-    verdict = "no difference shown"
-    if difference.differs():
-        verdict = f"{'higher' if value > 0 else 'lower'} on the samples of the second run"
-    elif difference.p_adjusted is None:
-        verdict = f"not tested, fewer than {MIN_CLUSTERS} clusters"
-    shown = f" ({interval_text(interval, points)})" if interval else ""
-    return f"{verdict}: {names[1]} minus {names[0]} = {points(value)} points{shown}"
-
-
-def missing_text(missing: Missing, names: tuple[str, str]) -> str:
-    """Return what each run lacks and the bounds of the difference: second minus first."""
-    lacking = [
-        f"{count_text(n, 'score')} of {name}"
-        for n, name in zip(missing.samples, names, strict=True)
-        if n
-    ]
-    open_scores: list[str] = []
-    if lacking:
-        are = "is" if sum(missing.samples) == 1 else "are"
-        open_scores.append(f"{' and '.join(lacking)} {are} missing")
-    if any(missing.unread):
-        open_scores.append(f"{unread_text(missing.unread, names)} ({UNREAD_LISTED})")
-    bounds = f"{points(missing.lowest.value)} to {points(missing.highest.value)} points"
-    text = f"{', and '.join(open_scores)}: {names[1]} minus {names[0]} = {bounds}"
-    if missing.too_unread:
-        return text
-    if missing.lowest.value * missing.highest.value > 0:
-        # Both bounds favour one run, and there is no verdict all the same.
-        is_tested = missing.lowest.interval is not None
-        why = "with their 95 % intervals, 0 is not excluded"
-        if not is_tested:
-            why = f"fewer than {MIN_CLUSTERS} clusters are not tested"
-        return f"{text}; these are bounds of the mean: {why}"
-    return text
-
-
-UNREAD_LISTED = "agrotools score RUN --json lists them"
-"""Command that lists the values of a run that were not read."""
-
-
-def unread_text(unread: tuple[int, int], names: tuple[str, str]) -> str:
-    """Return how many values of each of two runs were not read."""
-    counts = [
-        f"{count_text(n, 'value')} of {name}" for n, name in zip(unread, names, strict=True) if n
-    ]
-    were = "was" if sum(unread) == 1 else "were"
-    return f"{' and '.join(counts)} {were} not read"
 
 
 class ModelVerdict(NamedTuple):

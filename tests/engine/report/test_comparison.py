@@ -6,9 +6,9 @@ from agrotools.report.comparison import (
     between_runs_table,
     comparison_tables,
     more_samples,
-    verdict_text,
 )
 from agrotools.report.explain import lost_reason
+from agrotools.report.verdicts import verdict_text
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import compare, side_by_side, unpaired_comparison
 from agrotools.scoring.lost_points import largest_part, lost_shares

@@ -8,7 +8,7 @@ from agrotools.core import Mode
 from agrotools.core.installed import scope_of
 from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
 from agrotools.models.metered import read_spend
-from agrotools.report.comparison import difference_rows, more_samples, verdict_text
+from agrotools.report.comparison import difference_rows, more_samples
 from agrotools.report.html.data import Data
 from agrotools.report.html.runs import PageRun, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
@@ -16,6 +16,7 @@ from agrotools.report.parts import higher_parts
 from agrotools.report.screen import headline, stranger_sentences
 from agrotools.report.settings import Measure
 from agrotools.report.tables import scoring_lines, warning_lines
+from agrotools.report.verdicts import verdict_text
 from agrotools.runner.rescore import content_of
 from agrotools.runner.yardsticks import roles_of
 from agrotools.scoring.attribution import CAUSES
