@@ -24,6 +24,8 @@ class Endpoint:
         self.answered = 0
         self.broken = False
         self.base_url = ""
+        self.requests: list[Body] = []
+        """All requests that arrived, those without a reply as well."""
 
     def __call__(self, body: Body) -> web.Response:
         if self.broken:
@@ -41,6 +43,7 @@ def running(latency_s: float) -> Iterator[Endpoint]:
     endpoint = Endpoint()
     with serving(endpoint, latency_s=latency_s) as server:
         endpoint.base_url = server.base_url
+        endpoint.requests = server.requests
         yield endpoint
 
 

@@ -56,13 +56,22 @@ class Agents:
         if key not in self._agents:
             protocol = run_protocol(self._options.protocol)
             self._agents[key] = protocol.agent(
-                ObservedModel(self._model_of(epoch)), mode, self._options
+                ObservedModel(self._model_of(epoch)), mode, _in_epoch(self._options, epoch)
             )
         return self._agents[key]
 
     def with_models(self, model_of: Callable[[int], Model]) -> "Agents":
         """Return a copy of the factory with other models, by epoch."""
         return Agents(model_of, self._options)
+
+
+def _in_epoch(options: AgentOptions, epoch: int) -> AgentOptions:
+    """Return options with the seed of an epoch, if the user gave one: with one seed for all, an endpoint that honours
+    it would answer every repeat alike."""
+    if options.settings.seed is None:
+        return options
+    seed = options.settings.seed + epoch
+    return replace(options, settings=options.settings.model_copy(update={"seed": seed}))
 
 
 def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> ModelAgent:

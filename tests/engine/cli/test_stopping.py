@@ -55,8 +55,7 @@ def test_the_first_signal_lets_samples_in_flight_finish(
 def test_the_second_signal_stops_at_once(benchmark_folder: Path, tmp_path: Path) -> None:
     with running(latency_s=6.0) as endpoint:
         process = start(benchmark_folder, tmp_path / "run", endpoint)
-        wait_for((tmp_path / "run" / "records.jsonl").exists)
-        time.sleep(1.0)
+        wait_for(lambda: endpoint.requests)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
         assert process.poll() is None, "the first waits for the samples in flight"
