@@ -354,12 +354,17 @@ class Run:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return one flat row per record.
 
-        Columns: sample, mode, epoch, answer, termination, seconds, tokens..., and the mean score of each metric.
+        Columns: sample, mode, epoch, query (the question), gold (the right answer), answer, termination, seconds,
+        tokens..., and the mean score of each metric.
 
         Raises:
             RunStoreError: a line of the records is damaged.
         """
-        return (flat_row(record, self.score_record(record)) for record in self._index.undamaged())
+        from agrotools.report.exports import gold_text
+
+        for record in self._index.undamaged():
+            question = {"query": record.sample.query, "gold": gold_text(record)}
+            yield flat_row(record, self.score_record(record)) | question
 
     def to_pandas(self) -> Any:
         """Return :meth:`rows` as a ``pandas.DataFrame``.

@@ -267,7 +267,7 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
 
 
 def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: bool) -> None:
-    """Print the requests that a run would send for a sample."""
+    """Print the requests that a run would send for a sample; for the first one if none is named."""
     import asyncio
     from tempfile import TemporaryDirectory
 
@@ -282,6 +282,7 @@ def _preview(benchmark: str, sample: str, options: dict[str, Any], *, as_json: b
     (config,) = read_config(None, given, [PREVIEWED.name])
     loaded = load_for_run(config, sys.stderr, readings=new_readings(yes=False))
     plan = plan_run(config, loaded, PREVIEWED)
+    sample = sample or plan.items.ids[0]
     if sample not in plan.items.ids:
         raise UsageError(
             f"{benchmark} has no sample {sample!r}", hint=_similar(sample, plan.items.ids)
