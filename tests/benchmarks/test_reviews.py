@@ -9,7 +9,7 @@ from agrotools.packages import packaged_file
 from agrotools_build.review.agreement import Decision
 from agrotools_build.review.versions import content_of
 
-REVIEWED = {"embedded": 60, "field": 499}
+REVIEWED = {"embedded": 60, "field": 495}
 """Questions that both reviewers accepted, with the words, files and answers that ship."""
 
 
