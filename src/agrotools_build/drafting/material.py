@@ -210,6 +210,23 @@ def _digests(files: Iterable[SampleFile]) -> dict[str, str]:
     return {file.name: str(file.sha256) for file in files}
 
 
+def looks_at_same(tool: str, one: Arguments, other: Arguments, files: Sequence[SampleFile]) -> bool:
+    """Return True if two calls of a tool look at the same thing, so that a label of one is a label of the other.
+
+    They name the same files, and both or neither have a box, which may have been drawn more closely. Other choices
+    that both give are equal.
+    """
+    digests = _digests(files)
+    (place, others), (other_place, more) = (
+        _placed(tool, arguments, digests) for arguments in (one, other)
+    )
+    named = {name: value for name, value in place if value in digests.values()}
+    other_named = {name: value for name, value in other_place if value in digests.values()}
+    has_same_boxes = {name for name, _ in place} == {name for name, _ in other_place}
+    is_chosen_alike = all(more.get(name, value) == value for name, value in others.items())
+    return named == other_named and has_same_boxes and is_chosen_alike
+
+
 def _placed(
     tool: str, arguments: Mapping[str, Any], digests: Mapping[str, str]
 ) -> tuple[tuple[tuple[str, str], ...], dict[str, str]]:

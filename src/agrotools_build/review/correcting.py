@@ -61,6 +61,7 @@ from agrotools_build.composing.tolerance import (
     value_at,
     with_calculations,
 )
+from agrotools_build.drafting.material import looks_at_same
 from agrotools_build.references import steps_in, steps_used, without_artifacts
 from agrotools_build.review.folder_labels import (
     KnownLabels,
@@ -85,6 +86,10 @@ _FORMS = {
 """Form of an answer by the type of its slot; slots of other types keep their value."""
 _CALCULATING = frozenset({"calculate", "plot"})
 """Tools that look at nothing: what they return follows from their arguments."""
+UNCHANGED = CannotCompose(
+    "not_valid", "nothing was changed", hint="accept the sample as it is, or change it first"
+)
+"""Why a save is refused that would call a sample corrected which is as it was."""
 KEPT = "kept"
 """Form of a part whose slot is of another type."""
 
@@ -411,13 +416,13 @@ def _why_not_kept(base: Sample, old: Slot, *, is_calculated_alike: bool) -> str:
     if origin_of(base, old) == "tool":
         return "the value in the sample is a tool's, and no label"
     if not is_calculated_alike:
-        return "the value in the sample was given for another calculation or another field"
+        return "the value in the sample was given for another calculation, another field, or a call on something else"
     return ""
 
 
 def _is_calculated_alike(part: WrittenPart, old: Slot, written: Written, base: Sample) -> bool:
     """Return True if a part names the same field as in the sample, and follows by the same calculations from what tools
-    measure, wherever the steps stand now. Calls that measure may have changed.
+    measure, wherever the steps stand now. A call that measures may have changed, if it looks at the same thing.
     """
     before = base.reference.steps if base.reference else ()
     place = {step.was: number for number, step in enumerate(written.steps) if step.was is not None}
@@ -430,7 +435,11 @@ def _is_calculated_alike(part: WrittenPart, old: Slot, written: Written, base: S
         if step is None or step.was is None or step.was >= len(before):
             return False
         source = before[step.was]
-        if step.tool not in EXACT_TOOLS and source.tool not in EXACT_TOOLS:
+        if step.tool not in EXACT_TOOLS:
+            if step.tool != source.tool or not looks_at_same(
+                step.tool, dict(source.arguments), step.arguments, base.files
+            ):
+                return False
             continue
         if not _same_call(source, step, place):
             return False

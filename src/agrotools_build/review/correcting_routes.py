@@ -35,6 +35,7 @@ from agrotools_build.labels import read_labels
 from agrotools_build.references import steps_from_one
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
+    UNCHANGED,
     Written,
     corrected_sample,
     new_sample,
@@ -326,6 +327,8 @@ class Correcting:
             if self._is_stored(saving, sample_id):
                 return JSONResponse({"saved": sample_id})
             self._check_current(saving, sample_id)
+            if base is not None and saving.written == Written.model_validate(written_of(base)):
+                raise _refused(UNCHANGED)
             runner = await self._started()
             try:
                 steps = await run_steps(saving.written, files, runner, base)

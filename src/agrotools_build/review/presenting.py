@@ -175,7 +175,8 @@ class Pictures:
         if (size := request.query_params.get("size", "small")) not in SIDES_PX:
             raise HTTPException(404, "there is no such size")
         picture = there(rendered(what, size))
-        headers = {"Cache-Control": "private, max-age=3600"}
+        # A correction gives the same address another picture: a mask of the call that was run anew.
+        headers = {"Cache-Control": "private, no-cache"}
         return Response(picture.content, media_type=picture.media_type, headers=headers)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:

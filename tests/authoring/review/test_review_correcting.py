@@ -155,6 +155,14 @@ def test_a_value_given_for_another_calculation_is_not_kept_as_a_label(base: Samp
     assert "another calculation" in _refused(base, folder, fields, share=23.0)
 
 
+def test_a_value_given_for_the_whole_picture_is_no_label_of_a_part_of_it(
+    base: Sample, folder: Path
+):
+    fields = written_of(base)
+    del fields["steps"][0]["arguments"]["region"]
+    assert "something else" in _refused(base, folder, fields)
+
+
 def test_a_part_whose_result_was_removed_needs_another_one(base: Sample, folder: Path):
     fields = written_of(base)
     fields["parts"][0]["from"] = ""

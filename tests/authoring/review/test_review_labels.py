@@ -310,7 +310,7 @@ def corrected(
 def test_a_changed_call_whose_result_moves_within_the_tolerance_is_asked_about(
     base: Sample, folder: Path
 ):
-    near = ran({**MEASURED, "veg_pct": BY_LABEL + 1}, region=[0, 0, 320, 240])
+    near = ran({**MEASURED, "veg_pct": BY_LABEL + 1}, index="exg")
     asked, steps = corrected(base, near)
     (state,) = part_states(asked, steps, base.files, base)
     assert state.state == "differs"
