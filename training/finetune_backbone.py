@@ -1,14 +1,16 @@
 """Try the encoder with its last blocks trained on leaves and weeds at once, judged by a collection that is left out.
 
     python training/finetune_backbone.py CROP --pools ../shared/train --data DIR --kept DIR [--epochs N] [--rate RATE]
+    python training/finetune_backbone.py insects --pools ../shared/train --data DIR --kept DIR [--out FILE]
 
 Needs the group ``train-nets`` and the extra ``train``. The last four blocks and the last convolution learn, seven
 tenths of the weights, with a linear head for the leaves of all crops but CROP and one for weeds; pictures are mirrored
 at random. The days of weeds that ``train_weed_net.py`` leaves out are not learnt either, and the head of weeds is asked
 about them. Then heads of packs learn CROP, which the encoder has not seen, from the numbers of the encoder that ships
 and from those of the trained one. Printed for both: names right; other things and look-alikes that pass where nine in
-ten of the held own pictures do. Other things and look-alikes: ``other_things.toml``. Maps below the last blocks
-are computed once and kept in ``--kept``. Nothing is written beside them.
+ten of the held own pictures do. Other things and look-alikes: ``other_things.toml``. With ``insects`` the leaves of all
+crops are learnt, and packs are of all 17 kinds of the pool ``pests``, which has no look-alikes to test. Maps below the
+last blocks are computed once and kept in ``--kept``; ``--out`` writes the trained encoder, in half precision.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -60,6 +62,8 @@ DRAWS = 5
 PASSING = 0.9
 """Share of the held own pictures that a limit accepts, where other things are counted."""
 STRANGERS_OF_KIND = 60
+INSECTS, INSECT_PACK = "insects", "beetles and crickets"
+"""All insects of the pool, and the pack of insects whose other things are theirs."""
 Floats = NDArray[np.float32]
 
 
@@ -68,28 +72,51 @@ class LastBlocks(nn.Module):
 
     RESIDUAL = (12, 13, 14)
     LAST = 15
+    LAYERS = ("_expand_conv", "_depthwise_conv", "_project_conv")
+    HEAD = "_conv_head"
 
     def __init__(self) -> None:
         super().__init__()
         weights = _shipped_weights()
-        blocks = [f"_blocks.{number}" for number in (*self.RESIDUAL, self.LAST)]
-        self.blocks = nn.ModuleList(
-            nn.Sequential(
-                _convolution(weights, f"{block}._expand_conv"),
-                nn.ReLU6(),
-                _convolution(weights, f"{block}._depthwise_conv"),
-                nn.ReLU6(),
-                _convolution(weights, f"{block}._project_conv"),
+        self.blocks = nn.ModuleList()
+        for number in (*self.RESIDUAL, self.LAST):
+            expand, depthwise, project = (
+                _convolution(weights, f"_blocks.{number}.{layer}") for layer in self.LAYERS
             )
-            for block in blocks
-        )
-        self.head = _convolution(weights, "_conv_head")
+            self.blocks.append(nn.Sequential(expand, nn.ReLU6(), depthwise, nn.ReLU6(), project))
+        self.head = _convolution(weights, self.HEAD)
 
     def forward(self, maps: Tensor) -> Tensor:
         *residual, last = self.blocks
         for block in residual:
             maps = maps + block(maps)
         return functional.relu6(self.head(last(maps))).mean(dim=(2, 3))
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights by their names in the graph of the encoder."""
+        layers: dict[str, Any] = {self.HEAD: self.head}
+        for number, block in zip((*self.RESIDUAL, self.LAST), self.blocks, strict=True):
+            convolutions = [layer for layer in block.modules() if isinstance(layer, nn.Conv2d)]
+            for name, layer in zip(self.LAYERS, convolutions, strict=True):
+                layers[f"_blocks.{number}.{name}"] = layer
+        found: dict[str, Tensor] = {}
+        for name, layer in layers.items():
+            found[f"{name}.weight"], found[f"{name}.bias"] = layer.weight, layer.bias
+        return found
+
+
+def write_encoder(body: LastBlocks, path: Path) -> None:
+    """Write the encoder that ships with the last blocks of ``body``, rounded as that one is."""
+    model = onnx.load(nets_folder() / f"{ENCODER}.onnx")
+    learnt = body.weights()
+    for one in model.graph.initializer:
+        weight = learnt.pop(one.name.removesuffix(".half"), None)
+        if weight is not None:
+            values = weight.detach().numpy().astype(numpy_helper.to_array(one).dtype)
+            one.CopyFrom(numpy_helper.from_array(values, one.name))
+    if learnt:
+        raise SystemExit(f"the encoder has no {', '.join(learnt)}")
+    path.write_bytes(model.SerializeToString(deterministic=True))
 
 
 def _shipped_weights() -> dict[str, Tensor]:
@@ -183,14 +210,11 @@ def _batches(task: Task, limit: int, draw: np.random.Generator) -> Iterator[NDAr
 
 def numbers_of(body: LastBlocks, maps: NDArray[np.float16]) -> Floats:
     """Return the numbers of pictures, float32 (n, 1280)."""
-    found = []
+    found = [np.zeros((0, body.head.out_channels), np.float32)]
     with torch.inference_mode():
         for start in range(0, len(maps), BATCH):
-            found.append(
-                body(torch.from_numpy(maps[start : start + BATCH].astype(np.float32)))
-                .float()
-                .numpy()
-            )
+            batch = maps[start : start + BATCH].astype(np.float32)
+            found.append(body(torch.from_numpy(batch)).numpy())
     return np.concatenate(found)
 
 
@@ -218,32 +242,38 @@ class Subject(NamedTuple):
 
 def subject_of(crop: str, pools: Path, data: Path, kept: Path) -> Subject:
     listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
-    entry = next(one for one in listed["look_alikes"] if one["pack"] == crop)
+    entries = {one["pack"]: one for one in listed["look_alikes"]}
     rows, weeds = (pool.read_rows(pools / name) for name in ("leaf_disease", "weeds"))
     maps = maps_of(pools / "leaf_disease", rows, kept)
     of_weeds = maps_of(pools / "weeds", weeds, kept)
     labels = np.array([row.label for row in rows])
     crops = np.array([row.fields["crop"] for row in rows])
     groups = np.array([f"{row.fields['crop']} {row.group}" for row in rows])
-    look_alike_crop = entry["other"][0].partition("_")[0]
+    other_labels = [] if crop == INSECTS else entries[crop]["other"]
+    hidden = {crop, *(label.partition("_")[0] for label in other_labels)}
     draw = np.random.default_rng(SEED)
-    of_kinds = [
-        maps[_some(draw, crops == other)]
-        for other in LEAF_CROPS
-        if other not in (crop, look_alike_crop)
-    ]
+    of_kinds = [maps[_some(draw, crops == other)] for other in LEAF_CROPS if other not in hidden]
     is_negative = np.array([row.label == NEGATIVE for row in weeds])
     of_kinds += [of_weeds[_some(draw, kind)] for kind in (is_negative, ~is_negative)]
-    own, other = np.isin(labels, entry["own"]), np.isin(labels, entry["other"])
+    other = np.isin(labels, other_labels)
     few = {row["image"] for row in few_of_each([row.fields for row in rows])}
     other &= np.array([row.image in few for row in rows])
     encoder = InnerEncoder([BELOW_LAST])
-    contents = other_things(listed, crop, pools, data)
+    pack = INSECT_PACK if crop == INSECTS else crop
+    contents = other_things(listed, pack, pools, data)
     others = np.stack([encoder.maps(_pixels(one))[0].astype(np.float16) for one in contents])
+    if crop == INSECTS:
+        insects = pool.read_rows(pools / "pests")
+        own = (
+            maps_of(pools / "pests", insects, kept),
+            np.array([row.label for row in insects]),
+            np.array([row.group for row in insects]),
+        )
+    else:
+        is_own = np.isin(labels, entries[crop]["own"])
+        own = maps[is_own], labels[is_own], groups[is_own]
     return Subject(
-        maps[own],
-        labels[own],
-        groups[own],
+        *own,
         np.concatenate(of_kinds),
         maps[other],
         groups[other],
@@ -282,6 +312,8 @@ def judged(body: LastBlocks, subject: Subject) -> tuple[Judged, NDArray[np.str_]
         held_groups.append(subject.groups[held])
         head = fit_strangers(data, learnt, strangers)
         _add(found.others, found.others_area, head.odds(own[held]), head.odds(others))
+        if not len(look):
+            continue
         given = draw.permutation(len(look))[:GIVEN]
         left = ~np.isin(subject.look_alike_groups, subject.look_alike_groups[given])
         few = Strangers(look[given], np.zeros(len(given), np.int64), ("look-alikes",))
@@ -316,12 +348,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("crop", choices=LEAF_CROPS)
+    parser.add_argument("crop", choices=(*LEAF_CROPS, INSECTS))
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--kept", type=Path, required=True)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--out", type=Path, help="file for the trained encoder")
     options = parser.parse_args()
     subject = subject_of(options.crop, options.pools, options.data, options.kept)
     folder = options.pools / "leaf_disease"
@@ -334,6 +367,8 @@ def main() -> None:
     learnt = np.array(split_rows(rows, "days")[0]) == "learn"
     weeds = task_of(folder, rows, learnt.tolist(), options.kept)
     body, weed_head = trained(leaves, weeds, options.epochs, options.rate)
+    if options.out:
+        write_encoder(body, options.out)
     numbers = torch.from_numpy(numbers_of(body, weeds.maps[0][~learnt]))
     with torch.inference_mode():
         right = weed_head(numbers).argmax(1).numpy() == weeds.classes[~learnt]
@@ -345,11 +380,15 @@ def main() -> None:
     )
     results = [judged(one, subject) for one in (LastBlocks(), body)]
     for name, (found, _) in zip(("frozen", "trained"), results, strict=True):
+        look_alikes = (
+            f"; look-alikes that pass {np.mean(found.look_alikes):.3f}, area {np.mean(found.look_alikes_area):.3f}"
+            if found.look_alikes
+            else ""
+        )
         print(
             f"{options.crop}, {name}: names right {found.right.mean():.3f} of {len(found.right)}; "
             f"other things that pass {np.mean(found.others):.3f} of {len(subject.others)}, area "
-            f"{np.mean(found.others_area):.3f}; look-alikes that pass {np.mean(found.look_alikes):.3f}, area "
-            f"{np.mean(found.look_alikes_area):.3f}"
+            f"{np.mean(found.others_area):.3f}{look_alikes}"
         )
     (frozen, groups), (tuned, _) = results
     gain = tuned.right.astype(np.float32) - frozen.right

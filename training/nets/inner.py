@@ -15,7 +15,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from PIL import Image
 
-from agrotools_tools.recognition.encoder import ENCODER, shipped_encoder
+from agrotools_tools.recognition.encoder import ENCODER
 from agrotools_tools.recognition.net import net_input
 from agrotools_tools.vision.nets import nets_folder
 
@@ -23,14 +23,20 @@ EMBEDDING = "embedding"
 """The numbers that packs learn from."""
 BELOW_LAST = "_blocks.11._project_conv.out"
 """Map below the last blocks, (192, 7, 7): of the weights, seven tenths lie above it."""
+SIDE = 224
+"""Side of the input of the encoder that ships, pixels."""
+FINE, COARSE = "_blocks.4.sum", "_blocks.10.sum"
+"""Maps at an eighth and a sixteenth of the side of the picture: 28 x 28 and 14 x 14 of 224."""
 
 
 class InnerEncoder:
-    """The encoder with outputs that are named by its graph."""
+    """The encoder with outputs that are named by its graph. ``side``: of its input, pixels, a multiple of 32."""
 
-    def __init__(self, outputs: Iterable[str]) -> None:
-        self.outputs, self.side = list(outputs), shipped_encoder().info.side
+    def __init__(self, outputs: Iterable[str], side: int = SIDE) -> None:
+        self.outputs, self.side = list(outputs), side
         model = onnx.load(nets_folder() / f"{ENCODER}.onnx")
+        for dimension in model.graph.input[0].type.tensor_type.shape.dim[2:]:
+            dimension.dim_value = side
         present = {one.name for one in model.graph.output}
         model.graph.output.extend(
             onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
@@ -57,6 +63,7 @@ def encoded(
     outputs: Iterable[str],
     kept: Path,
     *,
+    side: int = SIDE,
     mirrored: bool = False,
 ) -> list[NDArray[np.float16]]:
     """Return the outputs for pictures of a pool, one array an output, in half precision, mapped from files in ``kept``.
@@ -68,7 +75,7 @@ def encoded(
     paths = [kept / f"{stem}.{output}.npy" for output in asked]
     if not all(path.is_file() for path in paths):
         kept.mkdir(parents=True, exist_ok=True)
-        _encode(pool / "images.zip", names, InnerEncoder(asked), paths, mirrored=mirrored)
+        _encode(pool / "images.zip", names, InnerEncoder(asked, side), paths, mirrored=mirrored)
     found = [np.load(path, mmap_mode="r") for path in paths]
     if any(len(one) != len(names) for one in found):
         raise SystemExit(f"{paths[0]} is of other pictures: remove the files of {kept}")
