@@ -144,9 +144,16 @@ class KbNames:
 
     def _ids(self, name: str, crops: Iterable[str]) -> set[str]:
         """Return the ids of the diseases, pests, weeds and crops with a name, also after one of ``crops``."""
+        # "Rost" on coffee is "coffee rust": the crop stands in English before the English name.
+        forms = (name, *english_names(name))
         named = [
             *self.all_of_name(name),
-            *(entry for on in crops for entry in self.all_of_name(f"{on} {name}")),
+            *(
+                entry
+                for on in crops
+                for form in forms
+                for entry in self.all_of_name(f"{on} {form}")
+            ),
         ]
         if shipped := self.of_shipped(name):
             named.append(shipped)

@@ -22,6 +22,7 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.record import Results
+from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.labels import label_key
@@ -263,7 +264,7 @@ def with_known_names(slot: _Labelled, *, of_all: bool = False) -> _Labelled:
     Aliases of one choice alone go, unless they contain its name: they may have been written for the right one.
     ``of_all``: the names of all choices were looked for, so that those of one alone stay.
     """
-    known = {choice: _known(choice) for choice in slot.choices}
+    known = {choice: _known(choice, slot.aliases.get(choice, ())) for choice in slot.choices}
     if not any(known.values()):
         return slot
     given = slot.aliases
@@ -281,10 +282,20 @@ def with_known_names(slot: _Labelled, *, of_all: bool = False) -> _Labelled:
     )
 
 
-def _known(name: str) -> tuple[str, ...]:
-    """Return all names of the only entry of the knowledge base that has this name."""
-    entries = {each.id: each for each in shipped_names().all_of_name(name)}
-    return next(iter(entries.values())).names.all() if len(entries) == 1 else ()
+def _known(name: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Return all names of the only entry of the knowledge base that has this name.
+
+    None if the aliases ``given`` name another entry: "cercospora" of coffee is not the corn disease of that name.
+    """
+    entries = _entries_of(name)
+    meant = {each for alias in given for each in _entries_of(alias)}
+    if len(entries) != 1 or (meant and meant.isdisjoint(entries)):
+        return ()
+    return next(iter(entries.values())).names.all()
+
+
+def _entries_of(name: str) -> dict[str, KnowledgeEntry]:
+    return {each.id: each for each in shipped_names().all_of_name(name)}
 
 
 def _of_one_choice(names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

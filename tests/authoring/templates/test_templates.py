@@ -15,6 +15,7 @@ from agrotools.calling.result import encode_result
 from agrotools.calling.workspace import artifacts_in
 from agrotools.core import FAMILY_OF_TASK_TYPE, ExactSlot, SampleFile, ToleranceSlot
 from agrotools.core.record import resolved_value
+from agrotools.knowledge.kb_names import shipped_names
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import answer_form
 from agrotools.text.expressions import evaluate_from
@@ -548,3 +549,19 @@ def test_whoever_reads_the_entry_can_state_every_key_fact():
             denied += [] if read.said else [(entry, fact.phrases[0])]
     # The plain rule takes "improve drainage and do not over-water" for a denial of both.
     assert len(denied) <= 3, denied
+
+
+def test_a_choice_takes_no_names_of_another_entry_than_its_aliases_name():
+    of_coffee = shipped_names().of_name("cercospora", ("disease",), "coffee")
+    assert of_coffee is not None
+    aliases = {"cercospora": of_coffee.names.all(), "rust": ("coffee leaf rust",)}
+    slot = ExactSlot(
+        name="disease",
+        label="disease",
+        value="cercospora",
+        choices=("cercospora", "rust"),
+        aliases=aliases,
+    )
+    known = with_known_names(slot, of_all=True)
+    assert score_slot(known, [known], f"disease: {of_coffee.names.en}").value == 1
+    assert score_slot(known, [known], "disease: gray leaf spot of corn").value == 0

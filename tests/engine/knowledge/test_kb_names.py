@@ -13,6 +13,8 @@ from agrotools.knowledge.kb_names import healthy_label, shipped_names, species_i
         ("bean_healthy", "a healthy leaf", "bean", True), ("healthy bean leaf", "bean_healthy", None, True),
         ("healthy", "coffee_healthy", "bean", False), ("bean_healthy", "coffee_healthy", None, False),
         ("healthy", "disease.bean_rust", None, False), ("Beet Armyworm", "spodoptera exigua", None, True),
+        ("Rost", "disease.coffee_leaf_rust", None, True), ("Rost", "disease.coffee_leaf_rust", "coffee", True),
+        ("Rost", "disease.coffee_leaf_rust", "bean", False),
         ("thing one", "Thing-One", None, True), ("thing one", "thing two", None, False),
     ],
 )  # fmt: skip
