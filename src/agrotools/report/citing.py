@@ -113,7 +113,8 @@ def _sentence(mode: Mode, score: ModeScore) -> str:
     if score.interval:
         interval = f", 95 % interval {interval_text(score.interval)}"
     text = f"{TITLES[mode]}: {metric.label} {percent(score.score)} of 100{interval}"
-    text += f", {count_text(score.n, 'question')} in {count_text(score.clusters, 'cluster')}"
+    unit = "step" if mode == "step-by-step" else "question"
+    text += f", {count_text(score.n, unit)} in {count_text(score.clusters, 'cluster')}"
     if score.floor is not None:
         text += f"; floor {percent(score.floor)}"
     if score.ceiling is not None:
@@ -125,13 +126,19 @@ def _sentence(mode: Mode, score: ModeScore) -> str:
 
 def _settings(manifest: Manifest) -> str:
     """Return the protocol and the settings of a run that its scores depend on, in words."""
-    words = [f"protocol {manifest.protocol}"]
+    # An agent of its own has no protocol of ours, and takes the seed from us, if it uses one at all.
+    is_agent = manifest.sealed is not None
+    words = [f"an agent of its own, seed {manifest.seed}"] if is_agent else []
+    words += [] if is_agent else [f"protocol {manifest.protocol}"]
     if not manifest.images:
         words.append("pictures not shown")
     if manifest.tools != "all":
         words.append(f"tools {manifest.tools}")
     sampling = {name: value for name, value in manifest.settings.items() if value not in ({}, None)}
-    words.append(fields_text(sampling) or "sampling as the endpoint does")
+    if not is_agent:
+        words.append(fields_text(sampling) or "sampling as the endpoint does")
+    if manifest.epochs > 1:
+        words.append(count_text(manifest.epochs, "epoch"))
     words.append(f"at most {count_text(manifest.max_steps, 'turn')}")
     return ", ".join(words)
 

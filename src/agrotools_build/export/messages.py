@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from agrotools.core import Record, UsageError
+from agrotools.core import BENCHMARKS, Record, UsageError
 from agrotools.core.files import write_whole
 from agrotools.core.texts import benchmark_title, command_line
 from agrotools.runner.prompts import StoredPrompts, StoredRequest, stored_image
@@ -26,6 +26,8 @@ TRL_FILE, OPENAI_FILE = "trl.jsonl", "openai.jsonl"
 _KEPT = ("role", "content", "tool_calls", "tool_call_id", "name")
 """Fields of messages in both formats; vendors add others, such as their own reasoning."""
 _MODE = "end-to-end"
+_DRAWN = "embedded"
+"""Benchmark of drawn scenes that the hint names where the run is of other questions."""
 
 
 class WrittenMessages(NamedTuple):
@@ -82,8 +84,11 @@ def _check_scenes(run: Path) -> None:
     if is_training_version(manifest.benchmark_version):
         return
     title = benchmark_title(manifest.benchmark, manifest.benchmark_version)
+    # Scenes can be drawn anew for benchmarks of drawn scenes alone; a folder and photographs have no other scenes.
+    is_drawn = manifest.synthetic and manifest.benchmark in BENCHMARKS
+    drawn = manifest.benchmark if is_drawn else _DRAWN
     seed = fresh_seed("train", 0, 0)
-    command = command_line("eval", manifest.benchmark, "--fresh-seed", seed, "--mode", _MODE)
+    command = command_line("eval", drawn, "--fresh-seed", seed, "--mode", _MODE)
     raise UsageError(
         f"{run} is of {title}, whose questions measure models: a model trained on them cannot be measured any more",
         hint=f"only training scenes are exported: {command} --protocol tool-calling --model M; agrotools docs training",
