@@ -800,10 +800,12 @@ def _true_steps(
 ) -> list[ReferenceStep]:
     """Return the steps, each with a truth if all had one in the sample and no label stands against the results.
 
-    A result that a kept label contradicts is not true.
+    A kept label is the truth of the call that it stands against. Where the sample has no truth of it, that of the
+    result is not known.
     """
     kept = [part for part in written.parts if part.value == "label" and _slot_of(base, part)]
     if kept:
+        steps = _with_kept_labels(steps, base, written, kept)
         untrue = {number for part in kept for number in _contradicted(part, written, steps, base)}
         return [
             step.model_copy(update={"truth": None}) if number in untrue else step
@@ -815,6 +817,29 @@ def _true_steps(
         step.model_copy(update={"truth": step.truth or _observed(step.observation)})
         for step in steps
     ]
+
+
+def _with_kept_labels(
+    steps: Sequence[ReferenceStep], base: Sample, written: Written, kept: Sequence[WrittenPart]
+) -> list[ReferenceStep]:
+    """Return the steps, where changed calls that kept parts rest on have the truth that they had in the sample."""
+    before = base.reference.steps if base.reference else ()
+    labelled = [*steps]
+    touched: set[int] = set()
+    reached: set[int] = set()
+    waiting = {number for part in kept for number in steps_in(part.from_)}
+    while waiting:
+        number = waiting.pop()
+        reached.add(number)
+        step, was = steps[number], written.steps[number].was
+        waiting |= steps_used(step.arguments) - reached
+        old = before[was] if was is not None and was < len(before) else None
+        if old is None or old.truth is None or step.truth is not None or step.tool in EXACT_TOOLS:
+            continue
+        truth = {**(_observed(step.observation) or {}), **old.truth}
+        labelled[number] = step.model_copy(update={"truth": truth})
+        touched.add(number)
+    return with_calculations(labelled, touched)
 
 
 def _contradicted(

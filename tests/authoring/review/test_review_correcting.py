@@ -123,6 +123,13 @@ def test_a_changed_call_loses_its_label_and_the_reviewer_says_which_value_counts
     by_label = corrected_sample(base, Written.model_validate(fields), steps, folder, "Ada")
     assert by_label.answer[0].model_dump()["value"] == 40.0
     assert by_label.metadata["corrected"][0]["labels_kept"] == ["green"]
+    assert base.reference is not None
+    assert by_label.reference is not None
+    # The label is the truth of the changed call as well, so that exact tools reach the answer.
+    kept, stood = by_label.reference.steps[0].truth, base.reference.steps[0].truth
+    assert kept is not None
+    assert stood is not None
+    assert {name: kept[name] for name in stood} == stood
 
 
 def _refused(base: Sample, folder: Path, fields: dict[str, Any], share: float = 17.0) -> str:
