@@ -30,10 +30,10 @@ PARTS = {
 PYTEST = [
     "pytest",
     "-n",
-    "3",
+    "4",
     "--dist",
     "worksteal",
-]  # on two cores: a third of the time tests wait
+]  # on two cores: half of the time tests wait, for servers, browsers and processes that they start
 
 
 @dataclass
