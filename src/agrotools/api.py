@@ -360,11 +360,7 @@ class Run:
         Raises:
             RunStoreError: a line of the records is damaged.
         """
-        from agrotools.report.exports import gold_text
-
-        for record in self._index.undamaged():
-            question = {"query": record.sample.query, "gold": gold_text(record)}
-            yield flat_row(record, self.score_record(record)) | question
+        return (flat_row(record, self.score_record(record)) for record in self._index.undamaged())
 
     def to_pandas(self) -> Any:
         """Return :meth:`rows` as a ``pandas.DataFrame``.

@@ -10,7 +10,7 @@ and the reason is recorded.
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -195,6 +195,19 @@ class PlannedCall:
 def steps_used(arguments: Arguments) -> set[int]:
     """Return the steps whose results are used in the arguments of a call."""
     return {used for _, target, _ in iter_refs(dict(arguments)) for used in steps_in(target)}
+
+
+def steps_behind(numbers: Collection[int], steps: Sequence[ReferenceStep]) -> set[int]:
+    """Return ``numbers`` with the steps whose results they use, directly or through others; unknown numbers stay."""
+    reached = {*numbers}
+    waiting = [*reached]
+    while waiting:
+        number = waiting.pop()
+        if number < len(steps):
+            more = steps_used(steps[number].arguments) - reached
+            reached |= more
+            waiting += more
+    return reached
 
 
 def steps_in(text: str) -> set[int]:

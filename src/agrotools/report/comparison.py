@@ -39,7 +39,7 @@ from agrotools.report.layout import (
     value_cell,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.report.verdicts import missing_text, shows_better, verdict_text
+from agrotools.report.verdicts import missing_text, shows_better, units_text, verdict_text
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring.aggregate import RunAggregator, score_record
@@ -247,8 +247,7 @@ def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterat
     estimate = comparison.modes[mode][metric].overall
     first, second = comparison.means[mode]
     yield f"{comparison.first} {percent(first)}, {comparison.second} {percent(second)}"
-    units = count_text(estimate.n, "step" if mode == "step-by-step" else "sample")
-    yield f"{units} in {count_text(estimate.n_clusters, 'cluster')}"
+    yield f"{units_text(estimate.n, mode)} in {count_text(estimate.n_clusters, 'cluster')}"
     if flips := comparison.flips.get(mode):
         yield (
             f"{comparison.second} is higher in {len(flips.up)}, lower in {len(flips.down)}, "

@@ -38,15 +38,6 @@ class ScoredRun:
                     yield record
 
 
-def gold_text(record: Record) -> str:
-    """Return the reference answer as lines ``name: value``; the value is JSON if the slot has none in plain words."""
-    form = {"name", "label", "from_", "weight"}
-    return "\n".join(
-        f"{slot.name}: {slot.expected_text or slot.model_dump_json(exclude=form, exclude_defaults=True)}"
-        for slot in record.sample.answer
-    )
-
-
 SAMPLES_TABLE, STEPS_TABLE, SCORES_TABLE = "samples.parquet", "steps.parquet", "scores.parquet"
 SCORES_FILE = "scores.jsonl"
 _KEY = ("model", "benchmark", "sample", "mode", "epoch")
@@ -150,8 +141,6 @@ def _sample_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
             **_key(run, record),
             "cluster": record.sample.cluster,
             "weight": record.sample.weight,
-            "query": record.sample.query,
-            "gold": gold_text(record),
             "answer": answer_of(record),
         }
 

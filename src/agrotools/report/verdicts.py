@@ -128,7 +128,7 @@ def gate_lines(result: Gate, new: str, old: str) -> list[str]:
     """Return the result as text: the verdict first; ``new`` and ``old``: names of the models."""
     verdict = _verdict_line(result)
     bound = result.bound
-    n = _units_text(result)
+    n = units_text(bound.n, result.mode)
     lines = [
         verdict,
         f"{measure_text(result.mode, result.metric)}: {percent(result.new)} (new, {harmless(new)}), "
@@ -171,7 +171,7 @@ def _verdict_line(result: Gate) -> str:
             f"PASS, but only because {unread} ({UNREAD_LISTED}): they are not counted as wrong; with them, the drop "
             f"may be more than {allowed}"
         )
-    tested = f"these {_units_text(result)}"
+    tested = f"these {units_text(result.bound.n, result.mode)}"
     if result.detectable is None:
         return f"PASS, but {tested} could not have found any drop"
     least = f"{100 * result.detectable:.1f}".removesuffix(".0")
@@ -180,9 +180,9 @@ def _verdict_line(result: Gate) -> str:
     return f"PASS: no drop of more than {allowed} is shown; {tested} would have found drops of {least} points or more"
 
 
-def _units_text(result: Gate) -> str:
-    """Return the number of samples or steps that were compared."""
-    return count_text(result.bound.n, "step" if result.mode == "step-by-step" else "sample")
+def units_text(n: int, mode: str) -> str:
+    """Return a number of compared samples, in step-by-step of steps."""
+    return count_text(n, "step" if mode == "step-by-step" else "sample")
 
 
 def _power_line(result: Gate) -> str:

@@ -410,6 +410,15 @@ def last_record_at(run: Path) -> datetime:
     return datetime.fromtimestamp((run / RECORDS_FILE).stat().st_mtime, UTC)
 
 
+def gold_text(record: Record) -> str:
+    """Return the reference answer as lines ``name: value``; the value is JSON if the slot has none in plain words."""
+    form = {"name", "label", "from_", "weight"}
+    return "\n".join(
+        f"{slot.name}: {slot.expected_text or slot.model_dump_json(exclude=form, exclude_defaults=True)}"
+        for slot in record.sample.answer
+    )
+
+
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     """Return a record as one row of plain values, with the mean of its scores of each metric."""
     values: defaultdict[str, list[float]] = defaultdict(list)
@@ -419,7 +428,8 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     return {
         "sample": record.sample.id,
         **{name: getattr(record, name) for name in ("mode", "epoch")},
-        **{name: getattr(record.sample, name) for name in ("family", "task_type")},
+        **{name: getattr(record.sample, name) for name in ("family", "task_type", "query")},
+        "gold": gold_text(record),
         "answer": trajectory.answer_text if trajectory else None,
         "termination": trajectory.termination if trajectory else None,
         "invalid": record.invalid,

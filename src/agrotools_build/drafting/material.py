@@ -184,7 +184,7 @@ class Labels:
         found: list[JsonValue] = [
             dict(known.truth)
             for known in self._known.get((step.tool, place), ())
-            if all(known.others.get(name, value) == value for name, value in others.items())
+            if _are_chosen_alike(others, known.others)
         ]
         return cast("dict[str, JsonValue]", reduce(_joined, found)) if found else None
 
@@ -217,14 +217,20 @@ def looks_at_same(tool: str, one: Arguments, other: Arguments, files: Sequence[S
     that both give are equal.
     """
     digests = _digests(files)
-    (place, others), (other_place, more) = (
+    (place, choices), (other_place, other_choices) = (
         _placed(tool, arguments, digests) for arguments in (one, other)
     )
-    named = {name: value for name, value in place if value in digests.values()}
-    other_named = {name: value for name, value in other_place if value in digests.values()}
-    has_same_boxes = {name for name, _ in place} == {name for name, _ in other_place}
-    is_chosen_alike = all(more.get(name, value) == value for name, value in others.items())
-    return named == other_named and has_same_boxes and is_chosen_alike
+    boxes = {name for name, kind in agreement_of(tool).items() if kind == "box"}
+    names, other_names = dict(place), dict(other_place)
+    is_same_place = names.keys() == other_names.keys() and all(
+        value == other_names[name] for name, value in place if name not in boxes
+    )
+    return is_same_place and _are_chosen_alike(choices, other_choices)
+
+
+def _are_chosen_alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Return True if the arguments that both calls give are equal: the target of a count, the crop of a leaf."""
+    return all(other.get(name, value) == value for name, value in one.items())
 
 
 def _placed(

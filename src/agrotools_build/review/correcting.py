@@ -62,7 +62,7 @@ from agrotools_build.composing.tolerance import (
     with_calculations,
 )
 from agrotools_build.drafting.material import looks_at_same
-from agrotools_build.references import steps_in, steps_used, without_artifacts
+from agrotools_build.references import steps_behind, steps_in, steps_used, without_artifacts
 from agrotools_build.review.folder_labels import (
     KnownLabels,
     label_texts,
@@ -218,12 +218,11 @@ def steps_with_truth(
 
     CannotCompose: a calculation has no value by the labels.
     """
-    before = base.reference.steps if base and base.reference else ()
     place = {step.was: number for number, step in enumerate(written) if step.was is not None}
     unchanged: set[int] = set()
     steps: list[ReferenceStep] = []
     for number, (step, source) in enumerate(zip(ran, written, strict=True)):
-        old = before[source.was] if source.was is not None and source.was < len(before) else None
+        old = _step_before(source, base)
         used = steps_used(source.arguments)
         truth: dict[str, JsonValue] | None = None
         if old is not None and _same_call(old, source, place) and used <= unchanged:
@@ -260,6 +259,12 @@ def _with_needed_fields(
                 truth = {**(seen or {}), **step.truth}
                 completed[number] = step.model_copy(update={"truth": truth})
     return completed
+
+
+def _step_before(step: WrittenStep, base: Sample | None) -> ReferenceStep | None:
+    """Return the call of the sample that a call on the page comes from; None for a new one."""
+    steps = base.reference.steps if base and base.reference else ()
+    return steps[step.was] if step.was is not None and step.was < len(steps) else None
 
 
 def _same_call(old: ReferenceStep, new: WrittenStep, place: Mapping[int, int]) -> bool:
@@ -424,7 +429,6 @@ def _is_calculated_alike(part: WrittenPart, old: Slot, written: Written, base: S
     """Return True if a part names the same field as in the sample, and follows by the same calculations from what tools
     measure, wherever the steps stand now. A call that measures may have changed, if it looks at the same thing.
     """
-    before = base.reference.steps if base.reference else ()
     place = {step.was: number for number, step in enumerate(written.steps) if step.was is not None}
     if part.from_ != renumbered_text(old.from_ or "", place):
         return False
@@ -432,9 +436,9 @@ def _is_calculated_alike(part: WrittenPart, old: Slot, written: Written, base: S
     while waiting:
         number = waiting.pop()
         step = written.steps[number] if number < len(written.steps) else None
-        if step is None or step.was is None or step.was >= len(before):
+        source = _step_before(step, base) if step else None
+        if step is None or source is None:
             return False
-        source = before[step.was]
         if step.tool not in EXACT_TOOLS:
             if step.tool != source.tool or not looks_at_same(
                 step.tool, dict(source.arguments), step.arguments, base.files
@@ -599,13 +603,7 @@ def _idle(why: str) -> CannotCompose:
 
 def _check_deciding(written: Written, steps: Sequence[ReferenceStep]) -> None:
     """Raise CannotCompose if nobody needs to look at anything for the answer: it is calculated from numbers alone."""
-    used = {number for part in written.parts for number in steps_in(part.from_)}
-    waiting = [*used]
-    while waiting:
-        number = waiting.pop()
-        more = steps_used(steps[number].arguments) - used if number < len(steps) else set[int]()
-        used |= more
-        waiting += more
+    used = steps_behind({at for part in written.parts for at in steps_in(part.from_)}, steps)
     if used and all(steps[number].tool in _CALCULATING for number in used if number < len(steps)):
         raise CannotCompose(
             "not_measured",
@@ -772,9 +770,8 @@ def _error_of(step: ReferenceStep) -> ErrorInfo | None:
 
 def _was_fine(base: Sample, written: Written, number: int) -> bool:
     """Return False for a call that failed in the sample, too: its error is part of the trace."""
-    was = written.steps[number - 1].was
-    steps = base.reference.steps if base.reference else ()
-    return was is None or was >= len(steps) or _error_of(steps[was]) is None
+    old = _step_before(written.steps[number - 1], base)
+    return old is None or _error_of(old) is None
 
 
 def _lost_labels(base: Sample, slots: Sequence[Slot]) -> dict[str, str]:
@@ -823,17 +820,10 @@ def _with_kept_labels(
     steps: Sequence[ReferenceStep], base: Sample, written: Written, kept: Sequence[WrittenPart]
 ) -> list[ReferenceStep]:
     """Return the steps, where changed calls that kept parts rest on have the truth that they had in the sample."""
-    before = base.reference.steps if base.reference else ()
     labelled = [*steps]
     touched: set[int] = set()
-    reached: set[int] = set()
-    waiting = {number for part in kept for number in steps_in(part.from_)}
-    while waiting:
-        number = waiting.pop()
-        reached.add(number)
-        step, was = steps[number], written.steps[number].was
-        waiting |= steps_used(step.arguments) - reached
-        old = before[was] if was is not None and was < len(before) else None
+    for number in steps_behind({at for part in kept for at in steps_in(part.from_)}, steps):
+        step, old = steps[number], _step_before(written.steps[number], base)
         if old is None or old.truth is None or step.truth is not None or step.tool in EXACT_TOOLS:
             continue
         truth = {**(_observed(step.observation) or {}), **old.truth}
