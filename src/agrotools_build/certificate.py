@@ -74,15 +74,15 @@ _EACH_THIRD = 3
 """Episodes with many calls and long texts are played on each third question: on all they take two minutes."""
 
 NOT_CHECKED = (
-    "a password that is calculated, or that stands in the engine: only texts in the code of env are tried",
-    "a fault that waits for what no episode does, such as a certain row, date, seed or long series of episodes",
-    "gold that the drawing puts into files, numbers or the order of files: worlds change samples after they are drawn",
-    "gold that is read from the folder of the cache itself, which is the same in each world",
-    "gold told by the time that a call takes, and a reward for speed",
-    "faults of the scorer of `agrotools eval`, which the environment uses: rewards are compared with it",
-    "tools that return wrong values for all questions alike, where the reference calls are still right",
-    "what a judge scores: open text",
-    "questions of other groups than those that are drawn",
+    "a password that is calculated, or that is part of the engine: only texts in the code of the environment are tried",
+    "a fault that is triggered by something that no tested episode does, such as a certain row, date or seed",
+    "gold that the drawing program puts into files, numbers or the order of files: worlds change samples later",
+    "gold that is read directly from the cache folder, which is the same in each world",
+    "gold that is revealed by the duration of a call, and a reward for speed",
+    "faults in the scorer of `agrotools eval`, with which rewards are compared",
+    "tools that return wrong values for all questions alike, if the reference calls are still right",
+    "open text, which a judge scores",
+    "questions of groups that were not drawn for the certificate",
     "tools of servers, which `Env.with_servers` offers: an unsealed server could read the answers",
 )
 """Faults of an environment that no line of the certificate would find, in plain words."""

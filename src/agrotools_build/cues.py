@@ -50,15 +50,15 @@ _REMARKS = {
 """What may explain a finding on a channel, if no one put the answer there."""
 NOT_CHECKED = (
     "pixels: a mark in a corner, a border, the noise of a camera",
-    "what only several channels together tell",
-    "what tells only one of three or more answers from the others, in folders of under some hundred questions",
+    "leaks that need several channels at once",
+    "leaks that reveal only one of three or more answers, in folders with fewer than a few hundred questions",
     "whether a question can be answered at all",
-    "answers in open text, and charts",
+    "open text, and charts",
     "groups of questions with fewer than 8 clusters",
     "the order and the ids of the samples, which no model sees",
-    "the content of tables and rasters, and what follows the end of a picture in its file",
+    "the content of tables and rasters, and bytes after the end of a picture",
 )
-"""Ways in which an answer may be told that this check does not look at, in plain words."""
+"""Leaks that this check does not look for, in plain words."""
 
 
 def list_unchecked() -> list[str]:
