@@ -37,6 +37,6 @@ def print_findings(folder: Path, findings: Sequence[Finding], *, brief: bool = F
             of_sample = "" if check in OF_GROUPS else f"{finding.id}: "
             typer.echo(f"    {of_sample}{finding.message}")
     if not brief:
-        typer.echo("Not checked, so that an answer may be told by:")
+        typer.echo("Not checked:")
         for way in NOT_CHECKED:
             typer.echo(f"  {way}")
