@@ -242,6 +242,8 @@ def _table(title: str, results: Sequence[Result]) -> ReportTable:
         for mode, metric in columns:
             cells += _score_cells(result.scores.get(mode), mode, metric, notes)
         table.add_row(*cells, result.protocol, result.agrotools, result.date)
+    for metric in dict.fromkeys(metric for _, metric in columns):
+        table.notes.append(f"{METRICS[metric].label} = {METRICS[metric].meaning}.")
     table.notes.append(
         "Score with its 95 % interval over clusters of questions. Floor: a guess or the best constant answer. "
         "Ceiling: every reference call, with its tools' errors."

@@ -39,6 +39,13 @@ samples[0]["query"], samples[0]["images"][0]      # files that are not pictures 
 ```
 
 `files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON."""
+_ROWS = f"""configs:
+- config_name: default
+  data_files:
+  - split: {SPLIT}
+    path: {DATA_FOLDER}/{SPLIT}-*.parquet
+"""
+"""Where the hub finds the rows of a dataset, in the head of its card."""
 _TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "declared", "metadata", "groups", "difficulty")
 GROUP_BYTES = 128 * 2**20
@@ -57,8 +64,11 @@ def export_huggingface(
         write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
 
 
-def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
-    """Return the YAML head of the card: parquet files, licence, languages, size. Strings are JSON, valid YAML."""
+def front_matter(
+    header: BenchmarkHeader, samples: Sequence[Sample], *, has_rows: bool = True
+) -> str:
+    """Return the YAML head of the card: licence, languages, size, and the parquet files that lie beside it unless
+    ``has_rows`` is false. Strings are JSON, valid YAML."""
     languages = sorted(count_samples(samples)["languages"])
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
     size = next((name for most, name in sizes if len(samples) < most), "100K<n<1M")
@@ -72,12 +82,7 @@ language: {_quoted(languages)}
 size_categories: {_quoted([size])}
 task_categories: ["visual-question-answering", "image-text-to-text"]
 tags: {_quoted(tags)}
-configs:
-- config_name: default
-  data_files:
-  - split: {SPLIT}
-    path: {DATA_FOLDER}/{SPLIT}-*.parquet
----
+{_ROWS if has_rows else ""}---
 
 """
 

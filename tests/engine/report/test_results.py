@@ -99,6 +99,7 @@ def test_the_page_has_a_table_for_each_benchmark_with_the_best_model_first(tmp_p
         "baseline:oracle", "good", "poor"
     ]  # fmt: skip
     assert any("privileged" in note for note in first.notes)
+    assert any("Final Answer Score" in note for note in first.notes)
     assert first.title != second.title, "benchmarks of one name are told apart by their hash"
 
     assert is_results_folder(folder)
