@@ -250,10 +250,10 @@ def describe_one(
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     """Check a benchmark folder and print all errors; return the exit code."""
     from agrotools.core import BenchmarkError, UsageError
-    from agrotools.loading.validate import canary_remarks, validate_folder
+    from agrotools.loading.validate import folder_remarks, validate_folder
 
     faults = validate_folder(folder)
-    remarks = canary_remarks(folder)
+    remarks = folder_remarks(folder)
     try:
         findings = function_of("check_quality")(folder, terminal_progress()) if quality else None
     except (BenchmarkError, UsageError):  # it cannot be loaded, or names unknown tools

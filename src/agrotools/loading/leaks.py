@@ -164,17 +164,26 @@ def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[str, str
 def names_tool(query: str, tool: str) -> bool:
     """Return True if ``query`` names ``tool``.
 
-    A name of several words counts anywhere, written with underscores or spaces. A name that is also an everyday word
-    (``plot``, ``calculate``) counts only as an order (``plot the``, ``calculate how``) or next to ``use``, ``call`` or
-    ``tool``, so that a plot of land is not a match.
+    A name with underscores counts anywhere. Its words with spaces between them (``fruit weight``) may be words of the
+    matter, as may a name of one word (``plot``, ``weight``): they count only as an order (``plot the``, ``calculate
+    how``) or next to ``use``, ``call`` or ``tool``, so that a plot of land and ``use the weight`` are no match.
     """
     words = normalise_words(tool)
-    if " " in words:
-        return has_word(normalise_words(query), words)
+    if " " in words and has_word(query, tool):
+        return True
     order = rf"{_AS_ORDER}{words}\s+{_OBJECT}\b"
-    used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
+    used = rf"\b(?:use|using|call|calling|run|invoke)\s+`?{words}\b"
     beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|{WORD_START}{words}(?:工具|函数)|用{words}{WORD_END}"
     return re.search(f"{order}|{used}|{beside}", query, re.IGNORECASE) is not None
+
+
+def has_tool_words(query: str, tool: str) -> bool:
+    """Return True if ``query`` has all words of a name of several words in their order, but does not name the tool.
+
+    A name of one word is left out: it is a word like others.
+    """
+    words = normalise_words(tool)
+    return " " in words and has_word(normalise_words(query), words) and not names_tool(query, tool)
 
 
 def step_words(query: str) -> str | None:

@@ -3,7 +3,6 @@
 import tomllib
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -16,7 +15,7 @@ from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.errors import NoFileError
 from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
-from agrotools.core.texts import command_line, count_text, spell_location
+from agrotools.core.texts import command_line, count_text, first_names, spell_location
 from agrotools.formats.benchmark import (
     CROISSANT_FILE,
     HEADER_FILE,
@@ -26,7 +25,7 @@ from agrotools.formats.benchmark import (
     resolve_file,
     sample_lines,
 )
-from agrotools.loading.leaks import check_leaks
+from agrotools.loading.leaks import check_leaks, has_tool_words
 from agrotools.loading.sample_checks import (
     Remark,
     SampleUnderCheck,
@@ -467,9 +466,36 @@ def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
             return image.size
 
 
-def canary_remarks(root: Path) -> list[str]:
-    """Return a remark if the header of a folder can be read and has no canary."""
-    with suppress(OSError, ValueError):
-        if not tomllib.loads(read_text(root / HEADER_FILE)).get("canary"):
-            return ["it has no canary: a leak of it into training data cannot be found"]
-    return []
+def folder_remarks(path: str | Path) -> list[str]:
+    """Return what is worth a look in a benchmark folder and is no fault. Lines that cannot be read have no remarks."""
+    root = Path(path).expanduser().resolve()
+    header, _ = _checked_header(root)
+    samples = [sample for _, sample in _checked_lines(root, faults=[])]
+    return [*_canary_remarks(samples), *_tool_word_remarks(samples, header)]
+
+
+def _canary_remarks(samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield a remark on samples without a canary: a run looks for that of the sample, never for that of the header."""
+    without = [sample.id for sample in samples if not sample.canary]
+    if without and len(without) == len(samples):
+        yield "its samples have no canary: a leak of them into training data cannot be found"
+    elif without:
+        yield (
+            f"{count_text(len(without), 'sample')} of {len(samples)} {'has' if len(without) == 1 else 'have'} no "
+            f"canary: a leak into training data cannot be found ({first_names(without, _MOST_NAMED)})"
+        )
+
+
+def _tool_word_remarks(samples: Sequence[Sample], header: BenchmarkHeader | None) -> Iterator[str]:
+    """Yield a remark for each tool whose name stands in questions as words of the matter."""
+    of_benchmark = header.toolset if header else ()
+    ids_by_tool: dict[str, list[str]] = {}
+    for sample in samples:
+        for tool in {*sample.toolset, *of_benchmark}:
+            if has_tool_words(sample.query, tool):
+                ids_by_tool.setdefault(tool, []).append(sample.id)
+    for tool, ids in sorted(ids_by_tool.items()):
+        yield (
+            f"the words of the name of the tool {tool} are in {count_text(len(ids), 'question')}: a question may use "
+            f"them, but a model then finds the tool more easily ({first_names(ids, _MOST_NAMED)})"
+        )

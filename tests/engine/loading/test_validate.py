@@ -12,7 +12,7 @@ from PIL import Image
 from agrotools.core import BenchmarkError
 from agrotools.loading import load_folder
 from agrotools.loading.leaks import names_tool
-from agrotools.loading.validate import validate_folder
+from agrotools.loading.validate import folder_remarks, validate_folder
 from support.benchmark_folders import (
     HEADER,
     chart_sample,
@@ -229,7 +229,35 @@ def test_raster_and_class_map_need_their_meaning(tmp_path):
 
 def test_when_a_query_names_a_tool():
     assert not names_tool("We calculate in hectares here.", "calculate")
-    assert names_tool("Could you measure crop weed area here?", "measure_crop_weed_area")
+    assert not names_tool("Use the weight of one apple.", "weight")
+    assert not names_tool("What is the fruit weight here?", "fruit_weight")
+    assert names_tool("Could you use fruit weight here?", "fruit_weight")
+    assert names_tool("What does measure_crop_weed_area say here?", "measure_crop_weed_area")
+
+
+def test_words_of_a_tool_in_questions_are_one_remark_and_no_fault(tmp_path):
+    header = HEADER.replace('"plot"]', '"plot", "count_objects"]')
+    asked = "Count objects: which mean yield in t/ha did plot {} have over both cuts?"
+    samples = [
+        number_sample(tmp_path, f"s{at}", at) | {"query": asked.format(at), "canary": "a GUID"}
+        for at in range(3)
+    ]
+    folder = write_folder(tmp_path, samples, header)
+    assert validate_folder(folder) == []
+    (remark,) = folder_remarks(folder)
+    assert "count_objects" in remark
+    assert "3 questions" in remark
+
+
+def test_a_canary_is_missed_where_a_sample_has_none(tmp_path):
+    samples = [number_sample(tmp_path, f"s{at}", at) for at in range(3)]
+    for sample in samples[:2]:
+        sample["canary"] = "a GUID"
+    (remark,) = folder_remarks(write_folder(tmp_path, samples))
+    assert "1 sample of 3" in remark
+    assert "s2" in remark
+    samples[2]["canary"] = "a GUID"
+    assert folder_remarks(write_folder(tmp_path, samples)) == []
 
 
 _JSON = st.recursive(
