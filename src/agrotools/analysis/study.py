@@ -21,7 +21,9 @@ from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
 from agrotools.core.files import read_toml
 from agrotools.core.lazy import np
 from agrotools.core.texts import count_text, name_in_tables
+from agrotools.formats.benchmark import read_header
 from agrotools.loading import Benchmark
+from agrotools.loading.benchmarks import BENCHMARKS, benchmark_id
 from agrotools.models.endpoint import without_keys
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run
@@ -186,6 +188,7 @@ def read_study(file: Path, budget: float | None = None) -> Study:
     budget = of_file if budget is None else budget
     values["budget"] = budget
     values["mode"] = ",".join(modes)
+    shown_names = _shown_names(benchmarks)
     runs: list[StudyRun] = []
     for model, benchmark, selection, protocol in product(models, benchmarks, tools, protocols):
         row = benchmark | model
@@ -193,7 +196,8 @@ def read_study(file: Path, budget: float | None = None) -> Study:
         is_first = protocol == protocols[0]
         if is_first or _harness(row["name"], row.get("protocol", protocol)) == protocol:
             of_run = {**values, "protocol": protocol or None, **row, "tools": selection}
-            runs.append(_study_run(of_run, benchmark, model, folder, file))
+            run = _study_run(of_run, benchmark, model, folder, file)
+            runs.append(run._replace(benchmark=shown_names[run.benchmark]))
     if budget is not None and not (isinstance(budget, int | float) and budget > 0):
         raise UsageError(
             f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5"
@@ -225,6 +229,28 @@ def _with_hosts(runs: Sequence[StudyRun]) -> list[StudyRun]:
     return named
 
 
+def _benchmark_label(benchmark: Mapping[str, Any]) -> str:
+    """Return what the folders of the runs on a benchmark begin with: its label, or the name of its folder."""
+    return str(benchmark.get("label", Path(str(benchmark["name"])).name))
+
+
+def _shown_names(benchmarks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the name in tables by the label of a benchmark: a folder without a label has the name in its header.
+
+    Folders whose headers have the same name keep the names of the folders: a table holds one benchmark.
+    """
+    names: dict[str, str] = {}
+    for benchmark in benchmarks:
+        label, name = _benchmark_label(benchmark), str(benchmark["name"])
+        names[label] = label
+        is_installed = benchmark_id(name) in BENCHMARKS
+        if "label" not in benchmark and not is_installed:
+            with suppress(AgrotoolsError, OSError):  # loading the benchmark states the error
+                names[label] = read_header(Path(name).expanduser()).name
+    n_benchmarks = Counter(names.values())
+    return {label: name if n_benchmarks[name] == 1 else label for label, name in names.items()}
+
+
 def _study_run(
     values: Mapping[str, Any],
     benchmark: Mapping[str, Any],
@@ -233,7 +259,7 @@ def _study_run(
     file: Path,
 ) -> StudyRun:
     name = str(model["name"])
-    benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
+    benchmark_label = _benchmark_label(benchmark)
     given = str(model.get("label", ""))
     label = given or name_in_tables(name)
     options = {key: value for key, value in values.items() if key not in ("name", "label")}

@@ -145,6 +145,19 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
     ]
 
 
+@pytest.mark.unit
+def test_a_folder_has_the_name_of_its_benchmark_unless_two_have_the_same(tmp_path: Path):
+    first, second = (write_folder(tmp_path / name, []) for name in ("bench", "other"))
+    file = tmp_path / "study.toml"
+    file.write_text(f'benchmark = ["{first}"]\nmodel = "baseline:guess"')
+    (run,) = read_study(file).runs
+    assert run.title == "baseline:guess on tiny"
+    assert run.folder.name == "bench-baseline-guess", "runs of earlier studies are found again"
+    file.write_text(f'benchmark = ["{first}", "{second}"]\nmodel = "baseline:guess"')
+    names = [run.benchmark for run in read_study(file).runs]
+    assert names == ["bench", "other"]
+
+
 def test_a_fault_of_five_points_in_one_harness_is_found(tmp_path: Path):
     """Two models of 80 and 50 points; under tool-calling each loses 5 of 100 samples."""
     runs: list[Path] = []
@@ -276,7 +289,7 @@ def test_invalid_and_missing_records_are_never_silently_in_the_table(
     file = write_study(tmp_path, benchmark, models.server.base_url, model_rows("good", "flaky"))
     done = run_command("study", file, cwd=tmp_path)
     assert done.returncode == 1
-    assert "flaky on yields (1 invalid)" in done.stderr
+    assert "flaky on tiny (1 invalid)" in done.stderr
     row = next(line for line in done.stdout.splitlines() if line.startswith("| flaky"))
     assert row.split("|")[2].strip() == "—¹ (91.7..100.0)"
     assert "¹ no score: more than 1 % of its records are invalid" in done.stdout
@@ -298,7 +311,7 @@ def test_one_budget_for_all_models_and_estimates_before(
     )
     before = run_command("study", file, "--dry-run", cwd=tmp_path)
     assert before.returncode == 0, before.stderr
-    assert "good on yields: 12 of 12 records to run; about 24 requests" in before.stdout
+    assert "good on tiny: 12 of 12 records to run; about 24 requests" in before.stdout
     assert "3 runs, 36 records to run" in before.stdout
     assert "it may end before the study is complete" in before.stdout
     assert not models.asked
@@ -311,7 +324,7 @@ def test_one_budget_for_all_models_and_estimates_before(
     assert 0 < sum(spent.values()) <= BUDGET_USD
     assert sum(models.asked.values()) < 4 * N
     assert "incomplete: " in done.stdout
-    assert "baseline:guess on yields" not in done.stderr.splitlines()[-1]
+    assert "baseline:guess on tiny" not in done.stderr.splitlines()[-1]
     write_study(tmp_path, benchmark, models.server.base_url, rows, budget=600, concurrency=1)
     assert run_command("study", file, cwd=tmp_path).returncode == 0
     assert models.asked["bad"] == 2 * N
@@ -378,7 +391,7 @@ def test_studies_from_python(tmp_path: Path, benchmark: Path, monkeypatch: pytes
     assert set(compared) == {(0, 1), (0, 2), (1, 3), (2, 3)}
     assert compared[0, 2].differs()
     assert not compared[0, 1].differs()
-    assert "Cost of the list of tools: yields" in result._repr_markdown_()
+    assert "Cost of the list of tools: tiny" in result._repr_markdown_()
     assert len(at.read_run(result.states[0].run.folder)) == N
 
 
