@@ -62,6 +62,7 @@ from agrotools.text.agreement_values import same_json
 
 _IN_WORK = 4
 """Samples attributed at a time; their tool calls share the worker processes."""
+_PROGRESS = "samples with lost points"
 _MOST_NAMED = 3
 """Samples that a note names."""
 
@@ -227,7 +228,7 @@ async def _repeat_calls(
     free = asyncio.Semaphore(_IN_WORK)
     faults: dict[str, list[str]] = {}
     done = 0
-    progress("samples", 0, len(lost))
+    progress(_PROGRESS, 0, len(lost))
     journal = Journal(run / REPEATED_CALLS_FILE)
 
     async def repeat(record: Record, rows: Sequence[Score]) -> None:
@@ -244,7 +245,7 @@ async def _repeat_calls(
         if caller.fault:
             faults.setdefault(caller.fault, []).append(record.sample.id)
         done += 1
-        progress("samples", done, len(lost))
+        progress(_PROGRESS, done, len(lost))
 
     cache = ResultCache(cache_dir("tool-results"))
     backends = {

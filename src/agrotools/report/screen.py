@@ -366,7 +366,8 @@ def _lost_text(name: str, lost: Attribution) -> str:
     if lost.unknown_results:
         # Without the results of these calls, no tool is blamed for what it would have returned.
         calls = count_text(lost.unknown_results, "more call")
-        told += f" An estimate until {_ATTRIBUTE} makes {calls}."
+        # What these calls return decides which others are made.
+        told += f" An estimate until {_ATTRIBUTE} makes about {calls}."
     return told
 
 
