@@ -63,6 +63,15 @@ def test_there_is_one_version_and_every_page_is_reached():
     assert f"## [{cited}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_the_page_for_language_models_links_every_page_of_the_navigation():
+    navigation = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    pages = {f"docs/{name}" for name in re.findall(r'"([\w-]+\.md)"', navigation)}
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "llms.txt").read_text(encoding="utf-8"))
+    assert pages - set(links) == set()
+    for target in links:
+        assert (ROOT / target).exists(), target
+
+
 def test_every_file_of_the_reading_page_exists():
     page = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if re.match(r"\| \d+ \|", line)]
