@@ -373,6 +373,10 @@ async def test_the_names_of_tools_leave_room_for_the_numbers_of_samples_on_a_pho
         end = f"{row}.lastElementChild.getBoundingClientRect().right"
         card = f"{row}.closest('.card').getBoundingClientRect().right"
         assert await page.evaluate(f"{end} < {card}")
+        # Two cards beside each other are narrower than one on a phone.
+        await page.resize(1000, 844)
+        table = f"{row}.closest('table').getBoundingClientRect().right"
+        assert await page.evaluate(f"{table} < {card}")
         assert faults(page) == ([], [])
 
 
