@@ -33,7 +33,8 @@ def reviewed_by_family(
 ) -> dict[str, dict[str, int]]:
     """Return how many samples of each family were reviewed, corrected and accepted.
 
-    ``decided``: the decisions on the present version of each sample; ``corrected``: samples that somebody changed.
+    ``decided``: the decisions on the present version of each sample; ``corrected``: samples that somebody changed. One
+    that was rejected after its correction does not count as corrected: it is not in the benchmark.
     """
     counts: dict[str, Counter[str]] = {}
     for sample in samples:
@@ -42,7 +43,8 @@ def reviewed_by_family(
             continue
         of_family = counts.setdefault(sample.family, Counter())
         of_family["reviewed"] += 1
-        of_family["corrected"] += sample.id in corrected or status == "edited"
+        is_changed = sample.id in corrected or status == "edited"
+        of_family["corrected"] += is_changed and status != "rejected"
         of_family["accepted"] += status in ("accepted", "edited")
     return {family: dict(of_family) for family, of_family in counts.items()}
 

@@ -14,10 +14,15 @@ from agrotools.core import (
     BooleanSlot,
     ExactSlot,
     FrozenModel,
+    ReferenceTrajectory,
     Sample,
     Slot,
     ToleranceSlot,
+    UnresolvedRef,
 )
+from agrotools.loading.sample_checks import matches_slot
+from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools_build.references import steps_in
 from agrotools_build.review.line_journal import LineJournal
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
@@ -144,18 +149,39 @@ def _slot_changes(slot: Slot, edit: SlotEdit) -> dict[str, Any]:
 
 
 def apply_edits(sample: Sample, edits: Edits) -> Sample:
-    """Return ``sample`` with ``edits``, without the ``from`` of edited answers; ValueError if it is not valid."""
+    """Return ``sample`` with ``edits``; ValueError if it is not valid.
+
+    The true result that an edited value contradicts is not known any more.
+    """
     effective_edits(sample, edits)
     answer: list[Slot] = []
+    untrue: set[int] = set()
     for slot in sample.answer:
         changes = _slot_changes(slot, edits.slots[slot.name]) if slot.name in edits.slots else {}
-        answer.append(
-            slot.model_copy(update=changes | ({"from_": None} if "value" in changes else {}))
+        edited = slot.model_copy(update=changes)
+        if "value" in changes and not _follows(edited, sample.reference):
+            untrue |= steps_in(edited.from_ or "")
+        answer.append(edited)
+    update: dict[str, Any] = {"query": edits.query or sample.query, "answer": tuple(answer)}
+    if sample.reference is not None and untrue:
+        steps = tuple(
+            step.model_copy(update={"truth": None}) if number in untrue else step
+            for number, step in enumerate(sample.reference.steps)
         )
-    changed = sample.model_copy(
-        update={"query": edits.query or sample.query, "answer": tuple(answer)}
-    )
+        update["reference"] = sample.reference.model_copy(update={"steps": steps})
+    changed = sample.model_copy(update=update)
     return Sample.model_validate_json(changed.model_dump_json(by_alias=True))
+
+
+def _follows(slot: Slot, reference: ReferenceTrajectory | None) -> bool:
+    """Return True if the true results of the calls give the value of a slot."""
+    if not slot.from_ or reference is None:
+        return False
+    truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
+    try:
+        return matches_slot(slot, evaluate_from(slot.from_, truths))
+    except (UnresolvedRef, ExpressionError):
+        return False
 
 
 Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]

@@ -437,7 +437,10 @@ def _refused(error: CannotCompose) -> HTTPException:
 
 
 def _texts(result: Mapping[str, JsonValue], name: str) -> list[str]:
+    """Return the texts in a field of a result: some tools give a list, others one text."""
     texts = result.get(name)
+    if isinstance(texts, str):
+        return [texts] if texts else []
     return [str(text) for text in texts] if isinstance(texts, list) else []
 
 

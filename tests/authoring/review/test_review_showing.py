@@ -148,8 +148,12 @@ def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: objec
     sample = sample_of(tmp_path, answer=[slot])
     edits = effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
     assert edits.slots["green"].value == stored
-    (changed,) = apply_edits(sample, edits).answer
-    assert (changed.model_dump()["value"], changed.from_) == (value, None)
+    edited = apply_edits(sample, edits)
+    (changed,) = edited.answer
+    assert (changed.model_dump()["value"], changed.from_) == (value, slot["from"])
+    assert edited.reference is not None
+    assert edited.reference.steps[1].truth is None, "the label says otherwise than the true result"
+    assert edited.reference.steps[0] == sample.reference.steps[0]
     assert type(changed.model_dump()["value"]) is type(value)
     same = {"slots": {"green": {"value": edit_text(sample.answer[0].model_dump()["value"])}}}
     assert effective_edits(sample, Edits.model_validate(same)) is None
