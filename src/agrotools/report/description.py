@@ -97,6 +97,8 @@ def _facts(described: Description) -> ReportTable:
     if described.deciding is not None and described.deciding.calls:
         counts = described.deciding
         share = f"{percent(counts.deciding / counts.calls)} % of {counts.calls:,}"
+        if untried := described.calls - counts.calls:
+            share += f"; {untried:,} not tried: no true result, or no other result of the tool"
         facts["calls whose result decides: another one would change the answer"] = share
     if described.floor:
         shown = [described.floor, *(name for name in described.floors if name != described.floor)]

@@ -271,6 +271,7 @@ def _as_data(done: "Drafted") -> dict[str, object]:
         "doubted": done.doubted,
         "asked": done.asked,
         "known": done.known,
+        "cached": done.cached,
         "missing": done.missing,
         "funnel": done.funnel.model_dump(mode="json") if done.funnel else None,
         "examples": dict(done.examples),
@@ -293,6 +294,11 @@ def _print_drafted(done: "Drafted") -> None:
             typer.echo(f"  {reason}: {REASONS.get(reason, '')}{f' ({example})' * bool(example)}")
     if done.tokens:
         typer.echo(done.tokens)
+    if done.cached:
+        replies = count_text(done.cached, "reply", "replies")
+        typer.echo(
+            f"{replies} kept from earlier requests like these: the model was not asked again"
+        )
     if done.queue is None:
         typer.echo("no draft passed the checks: there is nothing to review")
         return

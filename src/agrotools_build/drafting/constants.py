@@ -28,10 +28,22 @@ def check_constants(
     parts: Sequence[AnswerPart],
     files: Sequence[SampleFile],
 ) -> None:
-    """Raise Dropped if a number or a text of a call or an answer is the model's own.
+    """Raise Dropped if a number or a text of a call or an answer is the model's own."""
+    for own in own_constants(question, steps, [(part.name, part.from_) for part in parts], files):
+        raise own
 
-    Allowed are what the question states, defaults of tools, names of files and units. A calculation may also hold
-    powers of ten and the numbers up to that of files and calls, as in a mean; a comparison only 0.
+
+def own_constants(
+    question: str,
+    steps: Sequence[TraceStep],
+    expressions: Sequence[tuple[str, str]],
+    files: Sequence[SampleFile],
+) -> Iterator[Dropped]:
+    """Yield why numbers and texts of calls and of answers are those of whoever wrote them.
+
+    ``expressions``: name of each part of the answer, and the expression that gives its value. Allowed are what the
+    question states, defaults of tools, names of files and units. A calculation may also hold powers of ten and the
+    numbers up to that of files and calls, as in a mean; a comparison only 0.
     """
     stated = {*_stated(question)}
     factors = {*_POWERS, *(float(n) for n in range(1, max(len(files), len(steps)) + 1))}
@@ -41,13 +53,13 @@ def check_constants(
         for name, value in step.arguments.items():
             if value == defaults.get(name, object()):
                 continue
-            _check_numbers(value, stated, f"{step.tool}, {name}")
+            yield from _own_numbers(value, stated, f"{step.tool}, {name}")
             if step.tool == "calculate" and name == "expression":
-                _check_expression(str(value), stated, factors, names, step.tool)
+                yield from _own_in_expression(str(value), stated, factors, names, step.tool)
             elif step.tool == "calculate":
-                _check_texts(value, names, f"{step.tool}, {name}")
-    for part in parts:
-        _check_expression(part.from_, stated, factors, names, part.name)
+                yield from _own_texts(value, names, f"{step.tool}, {name}")
+    for name, expression in expressions:
+        yield from _own_in_expression(expression, stated, factors, names, name)
 
 
 def _stated(question: str) -> Iterator[float]:
@@ -71,27 +83,28 @@ def _written(value: JsonValue) -> Iterator[JsonValue]:
         yield from _written(item)
 
 
-def _check_numbers(value: JsonValue, stated: set[float], where: str) -> None:
+def _own_numbers(value: JsonValue, stated: set[float], where: str) -> Iterator[Dropped]:
     for each in _written(value):
         if is_number(each) and float(str(each)) not in stated:
-            raise Dropped("unstated_number", f"{each} ({where}) stands nowhere in the question")
+            yield Dropped("unstated_number", f"{each} ({where}) stands nowhere in the question")
 
 
-def _check_texts(value: JsonValue, names: set[str], where: str) -> None:
+def _own_texts(value: JsonValue, names: set[str], where: str) -> Iterator[Dropped]:
     for each in _written(value):
         if isinstance(each, str) and each not in names and canonical_unit(each) is None:
-            raise Dropped("written_value", f"{each!r} ({where}) is a text of the model")
+            yield Dropped("written_value", f"{each!r} ({where}) is a text of the model")
 
 
-def _check_expression(
+def _own_in_expression(
     expression: str, stated: set[float], factors: set[float], names: set[str], where: str
-) -> None:
-    """Check the numbers and texts that are written in an expression; one that cannot be read fails when it runs."""
+) -> Iterator[Dropped]:
+    """Yield why numbers and texts that are written in an expression are own ones, or that it cannot be read."""
     plain = REF_PATTERN.sub("ref", expression)
     try:
         tree = ast.parse(plain.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Dropped("not_read", f"{expression!r} ({where}) is no expression") from None
+        yield Dropped("not_read", f"{expression!r} ({where}) is no expression")
+        return
     compared = {
         id(node)
         for comparison in ast.walk(tree)
@@ -102,9 +115,10 @@ def _check_expression(
         if not isinstance(node, ast.Constant):
             continue
         if isinstance(node.value, str):
-            _check_texts(node.value, names, where)
+            yield from _own_texts(node.value, names, where)
         elif isinstance(node.value, int | float) and not isinstance(node.value, bool):
             # A limit decides an answer, a factor only its unit.
-            _check_numbers(node.value, stated | ({0.0} if id(node) in compared else factors), where)
+            allowed = {0.0} if id(node) in compared else factors
+            yield from _own_numbers(node.value, stated | allowed, where)
         else:
-            raise Dropped("written_value", f"{node.value!r} ({where}) is a value of the model")
+            yield Dropped("written_value", f"{node.value!r} ({where}) is a value of the model")

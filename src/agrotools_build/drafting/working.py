@@ -128,7 +128,8 @@ class DraftOptions:
 class Drafted:
     """Outcome of drafting: the folder for the review (None without any draft), and the funnel.
 
-    ``asked`` are the drafts of this command, ``known`` those of earlier ones. ``error``: why others are missing.
+    ``asked`` are the drafts of this command, ``known`` those of earlier ones. ``cached``: requests of this command that
+    had been answered before, for another folder or for one that was removed. ``error``: why others are missing.
     """
 
     queue: Path | None
@@ -137,6 +138,7 @@ class Drafted:
     doubted: int = 0
     asked: int = 0
     known: int = 0
+    cached: int = 0
     missing: int = 0
     error: AgrotoolsError | None = None
     tokens: str = ""
@@ -373,6 +375,7 @@ async def _ask(
     done.tokens = stats.tokens_text if done.asked else ""
     done.input_tokens, done.output_tokens = stats.input_tokens, stats.output_tokens
     done.usd = stats.spent_usd
+    done.cached = stats.cached
     if stopping.is_set():
         raise KeyboardInterrupt
 

@@ -5,7 +5,7 @@ and the parts of an answer take their values from the results, or from the label
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -61,6 +61,7 @@ from agrotools_build.composing.tolerance import (
     value_at,
     with_calculations,
 )
+from agrotools_build.drafting.constants import own_constants
 from agrotools_build.drafting.material import looks_at_same
 from agrotools_build.references import steps_behind, steps_in, steps_used, without_artifacts
 from agrotools_build.review.folder_labels import (
@@ -271,6 +272,26 @@ def _same_call(old: ReferenceStep, new: WrittenStep, place: Mapping[int, int]) -
     """Return True if a call is that of the sample, wherever the calls that it refers to stand now."""
     arguments = renumber_refs(without_literals(dict(old.arguments)), place)
     return old.tool == new.tool and arguments == new.arguments
+
+
+def unstated_numbers(
+    written: Written, files: Sequence[SampleFile], base: Sample | None
+) -> list[str]:
+    """Return the numbers of calls and of the answer that the question does not state, each with its place.
+
+    Drafts of models with such a number are left out. A reviewer is warned: the number may be the answer itself. Numbers
+    that stood in the sample are no news.
+    """
+    before = set(_unstated(Written.model_validate(written_of(base)), files)) if base else set()
+    return [text for text in dict.fromkeys(_unstated(written, files)) if text not in before]
+
+
+def _unstated(written: Written, files: Sequence[SampleFile]) -> Iterator[str]:
+    steps = [TraceStep(tool=step.tool, arguments=step.arguments) for step in written.steps]
+    expressions = [(part.name, part.from_) for part in written.parts]
+    for own in own_constants(written.query, steps, expressions, files):
+        if own.reason == "unstated_number":
+            yield own.why
 
 
 # --- parts of the answer --------------------------------------------------------------------------------------------
@@ -570,7 +591,9 @@ def new_sample(
     """Return a sample that a reviewer wrote from nothing. CannotCompose: it cannot be made, with the reason."""
     _check_deciding(written, steps)
     chosen = _chosen_steps(written, steps, files, None, labels)
-    written_by: JsonValue = {"by": by, "date": datetime.now(UTC).date().isoformat()}
+    written_by: dict[str, JsonValue] = {"by": by, "date": datetime.now(UTC).date().isoformat()}
+    if untaken := _untaken_labels(written, steps, None, labels):
+        written_by["labels_dropped"] = cast(JsonValue, untaken)
     metadata: dict[str, JsonValue] = {WRITTEN: written_by}
     if by_tools := _tool_values(written, chosen, None, labels):
         metadata[TOOL_VALUES] = cast(JsonValue, by_tools)
@@ -741,7 +764,8 @@ def _corrected_metadata(
     entry: dict[str, JsonValue] = {"by": by, "date": datetime.now(UTC).date().isoformat()}
     if kept := [part.name for part in written.parts if part.value == "label"]:
         entry["labels_kept"] = cast(JsonValue, kept)
-    if lost := _lost_labels(base, slots):
+    lost = _lost_labels(base, slots) | _untaken_labels(written, steps, base, labels)
+    if lost:
         entry["labels_dropped"] = cast(JsonValue, lost)
     earlier = base.metadata.get("corrected")
     metadata = {**base.metadata}
@@ -783,6 +807,18 @@ def _lost_labels(base: Sample, slots: Sequence[Slot]) -> dict[str, str]:
         if origin_of(base, old) != "tool"
         and getattr(old, "value", None) != getattr(now.get(old.name), "value", None)
     }
+
+
+def _untaken_labels(
+    written: Written, steps: Sequence[ReferenceStep], base: Sample | None, labels: KnownLabels
+) -> dict[str, str]:
+    """Return the labels of the folder in whose place new parts take the result, as text by part."""
+    untaken: dict[str, str] = {}
+    for part in written.parts:
+        roots = roots_with_label(part.from_, steps, labels)
+        if part.value == "result" and _slot_of(base, part) is None and roots:
+            untaken[part.name] = label_texts(roots, labels)
+    return untaken
 
 
 def _has_truth(base: Sample) -> bool:

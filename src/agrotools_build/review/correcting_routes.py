@@ -41,6 +41,7 @@ from agrotools_build.review.correcting import (
     new_sample,
     part_states,
     run_steps,
+    unstated_numbers,
     written_of,
 )
 from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
@@ -77,6 +78,8 @@ class Saving(FrozenModel):
     of: str = ""
     by: Reviewer
     written: Written
+    seen: tuple[str, ...] = ()
+    """Warnings that the page has shown; with another one, nothing is saved yet."""
 
 
 async def read_body(request: Request, kind: type[Body], largest: int) -> Body:
@@ -253,6 +256,7 @@ class Correcting:
         return JSONResponse(
             {
                 "steps": [self._shown_step(step) for step in steps],
+                "warnings": unstated_numbers(trial.written, files, base),
                 "parts": [
                     {**state.model_dump(mode="json"), "reason": steps_from_one(state.reason)}
                     for state in states
@@ -329,6 +333,9 @@ class Correcting:
             self._check_current(saving, sample_id)
             if base is not None and saving.written == Written.model_validate(written_of(base)):
                 raise _refused(UNCHANGED)
+            warnings = unstated_numbers(saving.written, files, base)
+            if not set(warnings) <= set(saving.seen):
+                return JSONResponse({"saved": None, "warnings": warnings})
             runner = await self._started()
             try:
                 steps = await run_steps(saving.written, files, runner, base)

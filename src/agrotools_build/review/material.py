@@ -1,7 +1,7 @@
 """Samples under review (of a benchmark folder, a benchmark by name, or a run), and the application of a review."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
@@ -97,9 +97,10 @@ class Material:
         if self.versions is None:
             return
         for sample_id, sample in self.versions.update(self.contents).items():
-            # Flags were raised on another content.
-            self.flags.pop(sample_id, None)
-            self.facts[sample_id] = facts_of_sample(sample, ())
+            # They were raised on another content, but may still hold: a reviewer must see them.
+            flags = [_of_earlier_content(flag) for flag in self.flags.get(sample_id, ())]
+            self.flags[sample_id] = flags
+            self.facts[sample_id] = facts_of_sample(sample, flags)
 
     def history(self, sample_id: str) -> list[Version]:
         """Return the versions of a sample that reviewers saved, the oldest first."""
@@ -204,6 +205,16 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     facts = {name: facts_of_sample(sample, flags.get(name, ())) for name, sample in samples.items()}
     title = f"run {run.resolve().name} ({benchmark_title(manifest.benchmark, manifest.benchmark_version)})"
     return Material(title, journal, samples, facts, roots, [run, *roots], flags, None, notes)
+
+
+_BEFORE = "before the correction: "
+"""Start of the message of a flag that was raised on the sample as it was before somebody corrected it."""
+
+
+def _of_earlier_content(flag: Finding) -> Finding:
+    if flag.message.startswith(_BEFORE):
+        return flag
+    return flag.model_copy(update={"message": f"{_BEFORE}{flag.message}"})
 
 
 def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
@@ -378,7 +389,8 @@ def apply_review(
             "corrected": [*corrected_ids],
             "written": [*written_ids],
         }
-        write_benchmark(folder, _header(benchmark, material, by_sample, review), remaining)
+        header = _header(benchmark, material, by_sample, review, corrected_ids)
+        write_benchmark(folder, header, remaining)
         faults = tuple(
             f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder)
         )
@@ -417,6 +429,7 @@ def _header(
     material: Material,
     decided: Mapping[str, Sequence[Decision]],
     counts: Mapping[str, JsonValue],
+    corrected: Collection[str],
 ) -> BenchmarkHeader:
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
@@ -427,6 +440,6 @@ def _header(
     review = {"of": benchmark.content_hash, **digest, **counts}
     metadata = {**header.metadata, "review": review}
     if DRAFTS_KEY in metadata:
-        by_family = reviewed_by_family(benchmark.samples, decided, material.corrected)
+        by_family = reviewed_by_family(benchmark.samples, decided, corrected)
         metadata[REVIEWED_KEY] = {**by_family}
     return header.model_copy(update={"version": version, "metadata": metadata})

@@ -11,6 +11,7 @@ from agrotools.core import ReferenceStep, Sample
 from agrotools.core.record import renumbered_text, update_literals
 from agrotools_build.answer_origin import TOOL_VALUES
 from agrotools_build.composing import CannotCompose, StepRunner
+from agrotools_build.drafting.funnel import reviewed_by_family
 from agrotools_build.review.agreement import Decision, ReviewJournal, summary_of
 from agrotools_build.review.correcting import (
     Written,
@@ -18,6 +19,7 @@ from agrotools_build.review.correcting import (
     part_states,
     run_steps,
     steps_with_truth,
+    unstated_numbers,
     written_of,
 )
 from agrotools_build.review.material import apply_review, open_material
@@ -81,6 +83,46 @@ def test_a_call_that_did_not_change_keeps_what_labels_say_of_it(base: Sample):
     assert calculated.truth["value"] == 40.0
     (state,) = part_states(written, [measured, calculated], base.files, base)
     assert (state.state, state.stands) == ("same", "40 % ± 2")
+
+
+def test_numbers_that_only_the_reviewer_wrote_are_named(base: Sample):
+    fields = written_of(base)
+    assert unstated_numbers(Written.model_validate(fields), base.files, base) == []
+    fields["steps"][1]["arguments"]["expression"] = "g + 42"
+    (warning,) = unstated_numbers(Written.model_validate(fields), base.files, base)
+    assert warning.startswith("42 (calculate)")
+    fields["query"] += " Is it more than 42 %?"
+    assert unstated_numbers(Written.model_validate(fields), base.files, base) == []
+
+
+def test_doubts_stay_after_a_correction_and_say_that_they_are_of_before(base: Sample, folder: Path):
+    doubt = {
+        "id": base.id,
+        "check": "doubt",
+        "severity": "info",
+        "message": "the tolerance is wide",
+    }
+    (folder / "quality.jsonl").write_text(json.dumps(doubt))
+    material = open_material(str(folder))
+    assert material.versions is not None
+    changed = base.model_copy(update={"query": "How much is green, doubled?"})
+    for number in (1, 2):
+        material.versions.append(version(changed, material.contents[base.id], number))
+        material.update()
+        changed = changed.model_copy(update={"query": "How much of it is green, doubled?"})
+    (flag,) = material.flags[base.id]
+    assert flag.message == "before the correction: the tolerance is wide"
+    assert "doubt" in material.facts[base.id].flags
+
+
+def test_a_rejected_correction_is_not_counted_as_one(base: Sample):
+    drafts = [base, base.model_copy(update={"id": "second"})]
+    made = {"reviewer": "Bo", "content": "0" * 16}
+    accept = Decision(id="0" * 8, sample=base.id, verdict="accept", **made)
+    reject = Decision(id="1" * 8, sample="second", verdict="reject", reason="vague", **made)
+    decided = {base.id: [accept], "second": [reject]}
+    (counts,) = reviewed_by_family(drafts, decided, [base.id, "second"]).values()
+    assert counts == {"reviewed": 2, "corrected": 1, "accepted": 1}
 
 
 def test_new_words_alone_change_nothing_of_the_trace_and_the_answer(base: Sample, folder: Path):

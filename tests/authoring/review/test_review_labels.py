@@ -104,6 +104,10 @@ def test_a_new_question_is_refused_until_its_reviewer_says_whether_the_label_cou
     by_tool = written(base, folder, question("veg_pct", "result"))
     assert by_tool.answer[0].model_dump()["value"] == BY_TOOL
     assert by_tool.metadata[TOOL_VALUES] == ["share"]
+    # A label that was not taken is not forgotten.
+    assert set(by_tool.metadata["written"]["labels_dropped"]) == {"share"}
+    assert f"says {BY_LABEL}" in by_tool.metadata["written"]["labels_dropped"]["share"]
+    assert "labels_dropped" not in by_label.metadata["written"]
 
 
 def test_a_value_without_a_label_says_that_it_is_a_tools(base: Sample, folder: Path):

@@ -35,7 +35,7 @@ export async function open(key, reviewer) {
     return false;
   }
   const isGoingOn = work.begin(key, reviewer, found, EMPTY);
-  page = { key, reviewer, found, results: new Map(), parts: null, ranFor: "", armed: null, opened: new Set(), picked: 0, tiles: MOST_TILES, running: false, search: "" };
+  page = { key, reviewer, found, results: new Map(), parts: null, warnings: [], ranFor: "", armed: null, opened: new Set(), picked: 0, tiles: MOST_TILES, running: false, search: "" };
   page.stands = new Set(found.stands);
   if (found.written) found.results.forEach((result, number) => page.results.set(signature(found.written, number), result));
   keepSetting("editing", key);
@@ -196,6 +196,7 @@ async function run() {
     if (page !== mine) return;
     found.steps.forEach((result, number) => mine.results.set(signature(before, number), result));
     mine.parts = found.parts;
+    mine.warnings = found.warnings;
     mine.ranFor = asked;
     mine.running = false;
     trouble("");
@@ -216,7 +217,14 @@ async function save() {
   mine.running = true;
   refresh("running the steps again, and saving…");
   try {
-    const saved = await work.save(mine.saveId);
+    const { saved, warnings } = await work.save(mine.saveId, mine.warnings);
+    if (!saved) {
+      mine.running = false;
+      mine.warnings = warnings;
+      render();
+      trouble("not saved yet: read the warning above the answer, and save again if the numbers are right", "asks");
+      return;
+    }
     leave();
     host.saved(saved);
   } catch (error) {
@@ -336,6 +344,7 @@ function askedPane() {
   const drawing = page.armed?.kind === "drawing" ? page.armed.drawing : null;
   if (files().length) box.append(picturesView(files(), shapes(), drawing));
   if (isNew()) box.append(fileChoice());
+  if (page.warnings.length) box.append(make("p", { className: "note warning", textContent: `Check these numbers, which may be an answer that somebody wrote: ${page.warnings.join("; ")}.` }));
   box.append(make("h3", { textContent: "Answer" }), partsView(state().parts, page.parts && page.parts.length === state().parts.length ? page.parts : null, {
     stands: page.stands,
     part: (number, changes, merge = "") => { change((now) => Object.assign(now.parts[number], changes), merge); if (!merge) run(); },

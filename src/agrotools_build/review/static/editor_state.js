@@ -117,15 +117,18 @@ export async function run() {
   return reply.json();
 }
 
-export async function save(id) {
+// Save what the page holds. With a warning that is not in `seen`, nothing is saved yet.
+export async function save(id, seen) {
   clearTimeout(timer);
   timer = null;
   const { key, reviewer, of, state } = work;
-  const reply = await ask("editor/save", runOptions({ id, key, of, by: reviewer, written: state }));
-  const { saved } = await reply.json();
-  dropWork(reviewer, key);
-  work = null;
-  return saved;
+  const reply = await ask("editor/save", runOptions({ id, key, of, by: reviewer, written: state, seen }));
+  const answer = await reply.json();
+  if (answer.saved) {
+    dropWork(reviewer, key);
+    work = null;
+  }
+  return answer;
 }
 
 const LONGEST_RUN_MS = 600000; // a trace may have several slow calls
