@@ -322,6 +322,16 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(labelled: Path, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
+def test_replies_to_requests_of_another_folder_are_counted(labelled: Path, tmp_path: Path):
+    author = Author("{}")
+    with serving(author) as endpoint:
+        first, second = (
+            run_draft(labelled, tmp_path / name, endpoint, "--n", 1) for name in ("first", "second")
+        )
+    assert (first["cached"], second["cached"]) == (0, 1)
+    assert len(author.prompts) == 1
+
+
 def test_a_budget_ends_the_requests_and_keeps_the_drafts(labelled: Path, tmp_path: Path):
     author = Author(*map(severity_draft, numbered("how sick is it, in percent?", LEAVES)))
     with serving(author) as endpoint:
