@@ -17,15 +17,25 @@ from agrotools.calling.services import VLM
 from agrotools.calling.workspace import CallContext, call_context, write_artifact
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.texts import count_text
+from agrotools.formats.tool_check import PhotoCheck
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.report.layout import DASH, ReportTable, new_table, value_cell
+from agrotools.report.layout import (
+    DASH,
+    ReportTable,
+    TableColumn,
+    harmless,
+    new_table,
+    value_cell,
+)
 from agrotools.scoring.statistics import Estimate, estimate_difference, estimate_mean
-from agrotools_tools.recognition.candidates import PACK, identifier, recogniser_for
+from agrotools_tools.recognition.candidates import PACK, display_name, identifier, recogniser_for
 from agrotools_tools.recognition.labelled_pictures import LabelledImage
 from agrotools_tools.recognition.packs import load_pack
 
 NAMING = ("identify_weed", "diagnose_pest_disease")
 COUNTING = "count_objects"
+_PHOTOS_LISTED = 30
+"""Photographs that the screen lists: about as many as fit on it."""
 _NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_failed")
 _UNKNOWN_CROP = ("backend_unavailable", "crop")
 """Kind and argument of the error of a back-end that knows no leaves of the crop: no answer, like a refusal."""
@@ -40,7 +50,7 @@ class BackendScore(FrozenModel):
     worse than the first. ``refused``: share without an answer. ``likeliest``: share of names whose first candidate is
     right, refused or not. ``seen``: number of photographs that a pack learnt from, which say nothing about others.
     ``unreadable``: files left out for all back-ends. ``unknown``: labels that none of its names means.
-    ``ms``: median time of a call.
+    ``ms``: median time of a call. ``photos``: what it said of each photograph.
     """
 
     backend: str
@@ -55,15 +65,17 @@ class BackendScore(FrozenModel):
     unreadable: tuple[str, ...]
     unknown: tuple[str, ...]
     ms: float
+    photos: tuple[PhotoCheck, ...]
 
 
 @dataclass(frozen=True)
 class _Result:
     """Result of a call. ``value``: 1 if named right, else 0; or the absolute error of a count. ``no_crop``: the error
-    of a back-end that knows no leaves of the crop."""
+    of a back-end that knows no leaves of the crop. ``photo``: the label beside what was returned."""
 
     value: float
     refused: bool
+    photo: PhotoCheck
     likeliest: bool = False
     no_crop: UsageError | None = None
 
@@ -161,6 +173,7 @@ def compare_backends(
                 unreadable=unreadable,
                 unknown=_unknown_labels(tool, backend, shown, crop) if named else (),
                 ms=ms[backend],
+                photos=tuple(result.photo for result in results),
             )
         )
         first = first or values
@@ -184,18 +197,74 @@ def _result(
         wrong_call = UsageError(
             f"{backend} on {picture.path.name}: {error.message}", hint=error.advice
         )
+        photo = _photo(tool, picture, None, reason=error.message)
         if (error.kind, error.argument) == _UNKNOWN_CROP:
-            return _Result(0.0, refused=True, no_crop=wrong_call)
+            return _Result(0.0, refused=True, photo=photo, no_crop=wrong_call)
         if error.kind not in _NO_ANSWER:
             raise wrong_call from error
         if tool == COUNTING:
-            return _Result(_count_of(picture), refused=True)
+            return _Result(_count_of(picture), refused=True, photo=photo)
         unlikely = error.candidates[:1] if error.kind == "low_confidence" else ()
-        return _Result(0.0, refused=True, likeliest=any(map(right, unlikely)))
+        return _Result(0.0, refused=True, photo=photo, likeliest=any(map(right, unlikely)))
     if tool == COUNTING:
-        return _Result(abs(result.count - _count_of(picture)), refused=False)
-    likeliest = right(identifier(result.candidates[0]))
-    return _Result(float(likeliest and not result.abstained), result.abstained, likeliest)
+        error_of_count = abs(result.count - _count_of(picture))
+        photo = _photo(tool, picture, result.count, agrees=error_of_count == 0)
+        return _Result(error_of_count, refused=False, photo=photo)
+    first = result.candidates[0]
+    likeliest = right(identifier(first))
+    if result.abstained:
+        photo = _photo(tool, picture, None, reason=f"not sure; nearest is {display_name(first)}")
+    else:
+        photo = _photo(tool, picture, display_name(first), agrees=likeliest)
+    is_right = likeliest and not result.abstained
+    return _Result(float(is_right), result.abstained, photo, likeliest)
+
+
+def _photo(
+    tool: str,
+    picture: LabelledImage,
+    returned: str | float | None,
+    *,
+    agrees: bool = False,
+    reason: str | None = None,
+) -> PhotoCheck:
+    """Return the label of a photograph beside what a tool returned for it; ``reason``: why it returned nothing."""
+    counted = _count_of(picture) if tool == COUNTING else None
+    return PhotoCheck(
+        photo=picture.path.name,
+        table=picture.label if counted is None else counted,
+        tool=returned,
+        agrees=agrees,
+        difference=returned - counted
+        if counted is not None and isinstance(returned, int | float)
+        else None,
+        reason=reason.replace(picture.path.name, "it") if reason else None,
+    )
+
+
+def photo_table(scores: Sequence[BackendScore]) -> ReportTable:
+    """Return a table with a row for each photograph: its label, and what each back-end said of it.
+
+    Photographs on which all back-ends agree with the label come last.
+    """
+    headings = ["your label", *(each.backend for each in scores)]
+    table = new_table("Photo by photo", [TableColumn((heading,), "words") for heading in headings])
+    photos = [*zip(*(each.photos for each in scores), strict=True)]
+    photos.sort(key=lambda of_photo: all(each.agrees for each in of_photo))
+    for of_photo in photos[:_PHOTOS_LISTED]:
+        name, label, *_ = of_photo[0].cells(None)
+        table.add_row(harmless(name), harmless(label), *map(_said, of_photo))
+    if len(photos) > _PHOTOS_LISTED:
+        table.notes.append(f"and {len(photos) - _PHOTOS_LISTED} more, which --json lists")
+    return table
+
+
+def _said(photo: PhotoCheck) -> str:
+    """Return what a back-end said of a photograph; reasons of refusals are long, and in the JSON alone."""
+    if photo.tool is None:
+        return "no answer"
+    _, _, value, verdict = photo.cells(None)
+    return harmless(f"{value}: {verdict}")
 
 
 def _call(

@@ -50,6 +50,12 @@ def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path)
     )
     assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
     assert "pack:plants has no name" not in shown.stdout
+    right = [photo for photo in pack.photos if photo.agrees]
+    assert len(right) == round(12 * pack.score.value)
+    assert all(photo.tool == photo.table for photo in right)
+    assert not any(photo.agrees for photo in net.photos)
+    rows = [line for line in shown.stdout.splitlines() if ".png" in line]
+    assert len(rows) == len(pack.photos) == 12
 
 
 def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:
@@ -111,6 +117,10 @@ def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(
     )
     assert offline.metric == rules.metric == "mean absolute error of counts"
     assert rules.score.n == 1
+    counted = rules.photos[0]
+    assert (counted.table, counted.agrees) == (2, counted.tool == 2)
+    if counted.tool is not None:
+        assert counted.difference == counted.tool - 2
     pictures = read_labelled(photographs, to_learn=False)
     for tool, backends, message in (
         ("diagnose_pest_disease", ("offline", "offline"), "nothing to compare"),

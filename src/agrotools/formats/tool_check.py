@@ -1,6 +1,10 @@
 """How often a tool agrees with the table of own photos: found by the build of a benchmark, shown by its runs."""
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from agrotools.core import FrozenModel
 from agrotools.core.texts import counted_names, difference_text, within_text
@@ -19,6 +23,43 @@ class LabelCount(FrozenModel):
     right: int
     otherwise: int
     not_named: int
+
+
+class PhotoCheck(FrozenModel):
+    """What the table says of one photo, and what the tool returned for it.
+
+    ``difference``: tool minus table, for numbers. ``reason``: why the tool returned nothing.
+    """
+
+    photo: str
+    table: str | float
+    tool: str | float | None = None
+    agrees: bool
+    difference: float | None = None
+    reason: str | None = None
+
+    def verdict(self, unit: str | None) -> str:
+        """Return in words whether the tool agrees with the table; ``unit``: that of the numbers."""
+        if self.tool is None:
+            return f"no answer: {self.reason}" if self.reason else "no answer"
+        if self.agrees:
+            return "agrees"
+        if self.difference is None:
+            return "differs"
+        return f"off by {difference_text(f'{self.difference:+.3g}', unit)}"
+
+    def cells(self, unit: str | None) -> list[str]:
+        """Return the photo, the values of the table and of the tool, and the verdict, as cells of a table."""
+        values = [_value_text(value, unit) for value in (self.table, self.tool)]
+        return [self.photo, *values, self.verdict(unit)]
+
+
+def _value_text(value: str | float | None, unit: str | None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return f"{value:.4g} {unit}" if unit else f"{value:.4g}"
 
 
 class ToolCheck(FrozenModel):
@@ -46,6 +87,8 @@ class ToolCheck(FrozenModel):
     unit: str | None = None
     abs_tol: float = 0.0
     rel_tol: float = 0.0
+    photos: Annotated[tuple[PhotoCheck, ...], Field(exclude_if=operator.not_)] = ()
+    """Each photo of the column, in the order of the table; empty in benchmarks of earlier builds."""
 
     def sentence(self) -> str:
         """Return the comparison in one sentence."""
@@ -74,6 +117,26 @@ class ToolCheck(FrozenModel):
             for each in self.labels
         ]
         return lines
+
+    def photo_rows(self) -> list[list[str]]:
+        """Return a row for each photo, as cells of text: first those on which the tool and the table differ."""
+        differing = [each.cells(self.unit) for each in self.photos if not each.agrees]
+        agreeing = [each.cells(self.unit) for each in self.photos if each.agrees]
+        return differing + agreeing
+
+
+PHOTO_COLUMNS = ("photo", "your table", "tool", "agreement")
+"""Names of the cells in :meth:`ToolCheck.photo_rows`."""
+
+
+def photos_csv(checks: Sequence[ToolCheck]) -> Iterator[Sequence[str | float | None]]:
+    """Yield the rows of a CSV file with one row for each column and photo, in the order of the table."""
+    yield ("column", "photo", "table", "tool", "unit", "agreement", "difference", "reason")
+    for check in checks:
+        for each in check.photos:
+            found = "agrees" if each.agrees else "no answer" if each.tool is None else "differs"
+            values = (each.photo, each.table, each.tool, check.unit)
+            yield (check.column, *values, found, each.difference, each.reason)
 
 
 def _named(what: str, photos: Sequence[str]) -> str:

@@ -19,8 +19,10 @@ from agrotools.formats.benchmark import (
     BenchmarkHeader,
 )
 
+AGREEMENT_FILE = "agreement.csv"
+"""Table of own photos: what the table says of each photo, and what the tool returned."""
 _BUILT = {HEADER_FILE, SAMPLES_FILE, CARD_FILE, CROISSANT_FILE, QUALITY_FILE, FILES_FOLDER}
-_BUILT |= {"traces.jsonl", "artifacts", "labels.jsonl"}
+_BUILT |= {"traces.jsonl", "artifacts", "labels.jsonl", AGREEMENT_FILE}
 """Entries of a benchmark folder that every build writes anew."""
 
 _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")

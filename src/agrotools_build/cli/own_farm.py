@@ -14,11 +14,14 @@ from agrotools.cli.reading import new_readings, print_readings
 if TYPE_CHECKING:
     from agrotools.core.progress import Progress
     from agrotools.formats.benchmark import BenchmarkHeader
+    from agrotools.formats.tool_check import ToolCheck
     from agrotools_build.own_photos.building import BuiltBenchmark
     from agrotools_build.own_photos.plan import Column, Plan
     from agrotools_build.own_photos.table import DetectedTable
 
 PLAN_ENDING = ".plan.toml"
+_PHOTOS_LISTED = 30
+"""Photos of a column that the output lists: about as many as fit on a screen."""
 
 
 def build_from_table(
@@ -113,7 +116,7 @@ def build_from_table(
     elif plan != stored:
         write_plan(plan_path, plan)
         typer.echo(f"plan: written to {plan_path}; edit it and run the same command again")
-    _print_built(built)
+    _print_built(built, out)
     return built.header
 
 
@@ -134,7 +137,7 @@ def _refuse_another(settings: dict[str, str], plan: "Plan", file: Path) -> None:
             )
 
 
-def _print_built(built: "BuiltBenchmark") -> None:
+def _print_built(built: "BuiltBenchmark", out: Path) -> None:
     cleaned = f"place, names, dates and descriptions in the metadata of {count_text(built.n_cleaned, 'photo')}"
     if built.use is not None and (warning := built.use.warning()):
         typer.echo(f"{built.header.name} {warning}; the lines below say why")
@@ -154,6 +157,28 @@ def _print_built(built: "BuiltBenchmark") -> None:
         typer.echo(check.sentence())
         for line in check.table():
             typer.echo(f"  {line}")
+    _print_photos(built.tool_checks, out)
+
+
+def _print_photos(checks: "Sequence[ToolCheck]", out: Path) -> None:
+    """Print a row for each photo of each column; of many photos, those on which table and tool differ come first."""
+    from agrotools.formats.tool_check import PHOTO_COLUMNS
+    from agrotools.formats.writing import AGREEMENT_FILE
+    from agrotools.report.layout import TableColumn, harmless, new_table
+    from agrotools.report.terminal import print_parts
+
+    if not checks:
+        return
+    columns = [TableColumn((heading,), "words") for heading in PHOTO_COLUMNS[1:]]
+    for check in checks:
+        table = new_table(f"{check.column}, photo by photo", columns)
+        rows = check.photo_rows()
+        for row in rows[:_PHOTOS_LISTED]:
+            table.add_row(*map(harmless, row))
+        if len(rows) > _PHOTOS_LISTED:
+            table.notes.append(f"and {len(rows) - _PHOTOS_LISTED} more")
+        print_parts([table])
+    typer.echo(f"photo by photo: all rows are in {out / AGREEMENT_FILE}")
 
 
 def print_next_steps(out: Path) -> None:

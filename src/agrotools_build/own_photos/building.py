@@ -19,15 +19,17 @@ from PIL import ExifTags, Image
 from pydantic import JsonValue
 
 from agrotools.core import BenchmarkError, Sample, SampleFile, ToolError
+from agrotools.core.files import write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import count_text, difference_text
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.picture_folder import PHONE_SUFFIXES, Images
 from agrotools.formats.table_use import USE_KEY, TableUse, stored_use
-from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, stored_checks
+from agrotools.formats.tool_check import METADATA_KEY, ToolCheck, photos_csv, stored_checks
 from agrotools.formats.tool_labels import LABELS_KEY, ToolLabels, stored_labels
-from agrotools.formats.writing import check_replaceable
+from agrotools.formats.writing import AGREEMENT_FILE, check_replaceable
 from agrotools.knowledge.countables import COUNTERS, countables
+from agrotools.report.text_tables import csv_text
 from agrotools.text import cells
 from agrotools.text.cells import Value
 from agrotools.text.json_kinds import is_number
@@ -303,6 +305,8 @@ def build_from_photos(
             why = "; ".join([error.message, *left_out, *compared])
             raise BenchmarkError(why, hint=error.advice) from error
     write_labels(out, labels_of_all)
+    checks = stored_checks(header.metadata)
+    write_whole(out / AGREEMENT_FILE, csv_text(photos_csv(checks)).encode(), synced=False)
     warnings = [
         *_unknown_names(columns, part_of),
         *copies_that_differ(copies, columns, values, seen),
@@ -317,7 +321,7 @@ def build_from_photos(
         stored.n_cleaned,
         agreements,
         compared,
-        tuple(stored_checks(header.metadata)),
+        tuple(checks),
         stored_use(header.metadata),
         copies_text(copies, are_together=are_together),
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
@@ -16,8 +16,9 @@ from agrotools.calling.workspace import Workspace
 from agrotools.core import Observation, ToolCall, UnresolvedRef
 from agrotools.core.progress import Progress
 from agrotools.core.record import resolve_ref
-from agrotools.formats.tool_check import LabelCount, ToolCheck
+from agrotools.formats.tool_check import LabelCount, PhotoCheck, ToolCheck
 from agrotools.formats.tool_labels import AskedLabel, ToolLabels, nearest_label
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.scoring.statistics import exact_share_interval
 from agrotools_build.own_photos.plan import Column, Measure, measures
 from agrotools_build.own_photos.questions import (
@@ -184,14 +185,43 @@ def label_warnings(asked: Sequence[ToolLabels], backends: Mapping[str, str]) -> 
 def _check(
     column: Column, pictured: Sequence[Pictured], seen: Mapping[str, Observation]
 ) -> ToolCheck | None:
+    """Return the comparison of a column with what its tool returned; None if it was run on none of its photos."""
     shown = [each for each in pictured if str(each.file.sha256) in seen]
     if not shown:
         return None
     measure = measures()[column.ask]
-    results = [result_of(seen[str(each.file.sha256)], measure) for each in shown]
+    written = [str(each.value) for each in shown] if measure.kind == "name" else []
+    names = ColumnNames.of(column, written)
+    photos = [
+        _photo_check(column, measure, names, each, seen[str(each.file.sha256)]) for each in shown
+    ]
+    agreed = sum(photo.agrees for photo in photos)
+    lower, upper = exact_share_interval(agreed, len(photos))
+    check = ToolCheck(
+        column=column.column,
+        tool=measure.tool,
+        kind=measure.kind,
+        n=len(photos),
+        agreed=agreed,
+        lower=lower,
+        upper=upper,
+        silent=tuple(photo.photo for photo in photos if photo.tool is None),
+        photos=tuple(photos),
+    )
     if measure.kind == "number":
-        return _number_check(column, measure, shown, results)
-    return _name_check(column, measure, shown, results)
+        absolute, relative = tolerance_of(column, measure)
+        differences = [abs(each.difference) for each in photos if each.difference is not None]
+        of_numbers = {
+            "mean_difference": fmean(differences) if differences else None,
+            "unit": measure.unit,
+            "abs_tol": absolute,
+            "rel_tol": relative,
+        }
+        return check.model_copy(update=of_numbers)
+    otherwise = [each.photo for each in photos if each.tool is not None and not each.agrees]
+    return check.model_copy(
+        update={"otherwise": tuple(otherwise), "labels": tuple(_label_counts(photos))}
+    )
 
 
 def result_of(observation: Observation, measure: Measure) -> object:
@@ -203,79 +233,82 @@ def result_of(observation: Observation, measure: Measure) -> object:
     return None
 
 
-def _number_check(
-    column: Column, measure: Measure, shown: Sequence[Pictured], results: Sequence[object]
-) -> ToolCheck:
-    absolute, relative = tolerance_of(column, measure)
-    silent: list[str] = []
-    differences: list[float] = []
-    agreed = 0
-    for each, result in zip(shown, results, strict=True):
-        if not isinstance(result, int | float):
-            silent.append(each.name)
-            continue
-        value = float(each.value)
-        differences.append(abs(result - value))
-        agreed += differences[-1] <= max(absolute, relative * abs(value))
-    lower, upper = exact_share_interval(agreed, len(shown))
-    return ToolCheck(
-        column=column.column,
-        tool=measure.tool,
-        kind=measure.kind,
-        n=len(shown),
-        agreed=agreed,
-        lower=lower,
-        upper=upper,
-        silent=tuple(silent),
-        mean_difference=fmean(differences) if differences else None,
-        unit=measure.unit,
-        abs_tol=absolute,
-        rel_tol=relative,
+def _photo_check(
+    column: Column,
+    measure: Measure,
+    names: ColumnNames,
+    pictured: Pictured,
+    observation: Observation,
+) -> PhotoCheck:
+    """Return what the table says of a photo, what the tool returned, and whether both agree."""
+    result = result_of(observation, measure)
+    value: str | float
+    returned: str | float | None = None
+    agrees = False
+    difference: float | None = None
+    if measure.kind == "number":
+        value = float(pictured.value)
+        if isinstance(result, int | float):
+            absolute, relative = tolerance_of(column, measure)
+            returned = result
+            distance = abs(result - value)
+            agrees = distance <= max(absolute, relative * abs(value))
+            difference = float(f"{result - value:.6g}")  # as many digits as results have
+    elif measure.kind == "name":
+        value = names.label_of(str(pictured.value))
+        if result is not None:
+            returned = _name_in_words(str(result), names)
+            agrees = result in names.ids_of(value)
+    else:
+        value = _YES_OR_NO[bool(pictured.value)]
+        if result is not None:
+            returned = _YES_OR_NO[_says(result)]
+            agrees = returned == value
+    return PhotoCheck(
+        photo=pictured.name,
+        table=value,
+        tool=returned,
+        agrees=agrees,
+        difference=difference,
+        reason=_reason(observation, pictured) if returned is None else None,
     )
 
 
-def _name_check(
-    column: Column, measure: Measure, shown: Sequence[Pictured], results: Sequence[object]
-) -> ToolCheck:
-    is_name = measure.kind == "name"
-    names = ColumnNames.of(column, [str(each.value) for each in shown] if is_name else [])
-    right: Counter[str] = Counter()
-    otherwise: Counter[str] = Counter()
-    not_named: Counter[str] = Counter()
-    others: list[str] = []
-    silent: list[str] = []
-    for each, result in zip(shown, results, strict=True):
-        label = names.label_of(str(each.value)) if is_name else _YES_OR_NO[bool(each.value)]
-        if result is None:
-            not_named[label] += 1
-            silent.append(each.name)
-        elif (result in names.ids_of(label)) if is_name else _says(result) is bool(each.value):
-            right[label] += 1
-        else:
-            otherwise[label] += 1
-            others.append(each.name)
-    lower, upper = exact_share_interval(right.total(), len(shown))
-    labels = sorted({*right, *otherwise, *not_named})
-    return ToolCheck(
-        column=column.column,
-        tool=measure.tool,
-        kind=measure.kind,
-        n=len(shown),
-        agreed=right.total(),
-        lower=lower,
-        upper=upper,
-        silent=tuple(silent),
-        otherwise=tuple(others),
-        labels=tuple(
-            LabelCount(
-                label=label,
-                right=right[label],
-                otherwise=otherwise[label],
-                not_named=not_named[label],
-            )
-            for label in labels
-        ),
-    )
+def _reason(observation: Observation, pictured: Pictured) -> str | None:
+    """Return why a tool gave no value: its error, or the name that it was not sure of."""
+    if observation.error is not None:
+        # The grower's photo has another name in the call.
+        in_call = named(pictured.file, "image", 1).name
+        return observation.error.message.replace(in_call, "it")
+    for name in ("common_name", "label"):
+        with suppress(UnresolvedRef):
+            place = f"steps[0].observation.candidates[0].{name}"
+            if nearest := resolve_ref(place, [observation.result]):
+                return f"not sure; nearest is {nearest}"
+    return None
+
+
+def _name_in_words(result: str, names: ColumnNames) -> str:
+    """Return a name that the tool returned as the table writes it, else in English."""
+    for label in names.spelt.values():
+        if result in names.ids_of(label):
+            return label
+    entry = kb_names().of_shipped(result)
+    return entry.names.en if entry is not None else result.replace("_", " ")
+
+
+def _label_counts(photos: Sequence[PhotoCheck]) -> Iterator[LabelCount]:
+    """Yield for each label of the table what the tool called its photos."""
+    for label in sorted({str(photo.table) for photo in photos}):
+        of_label = [photo for photo in photos if photo.table == label]
+        n_right = sum(photo.agrees for photo in of_label)
+        n_silent = sum(photo.tool is None for photo in of_label)
+        yield LabelCount(
+            label=label,
+            right=n_right,
+            otherwise=len(of_label) - n_right - n_silent,
+            not_named=n_silent,
+        )
 
 
 _YES_OR_NO = {True: "yes", False: "no"}

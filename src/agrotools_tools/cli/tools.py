@@ -221,7 +221,7 @@ def compare(
     """
     from agrotools.cli.reading import new_readings, print_readings
     from agrotools.report.terminal import print_parts
-    from agrotools_tools.backend_comparison import backend_table, compare_backends
+    from agrotools_tools.backend_comparison import backend_table, compare_backends, photo_table
     from agrotools_tools.cli.tool_text import named_values
     from agrotools_tools.recognition.labelled_pictures import LabelColumns, read_labelled
 
@@ -240,7 +240,7 @@ def compare(
     if as_json:
         print_json([one.model_dump(mode="json") for one in scores])
     else:
-        print_parts([backend_table(tool, scores)])
+        print_parts([backend_table(tool, scores), photo_table(scores)])
 
 
 @sub_command(app, "tools check")

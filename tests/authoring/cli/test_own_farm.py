@@ -1,5 +1,6 @@
 """``agrotools build --images --answers`` as an agronomist runs it."""
 
+import csv
 import json
 import re
 import shutil
@@ -722,6 +723,19 @@ def test_the_build_says_on_how_many_photos_the_tool_agrees(farm: Path):
     assert {each.label for each in disease.labels} == {"bean rust", "healthy"}
     assert severity.mean_difference is not None
     assert disease.lower <= disease.agreed / disease.n <= disease.upper
+    with (farm / "made" / "agreement.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert Counter(row["column"] for row in rows) == {
+        severity.column: severity.n,
+        disease.column: disease.n,
+    }
+    for check in (severity, disease):
+        found = [row["agreement"] for row in rows if row["column"] == check.column]
+        assert found.count("agrees") == check.agreed
+        assert found.count("no answer") == len(check.silent)
+    reasons = {row["reason"] for row in rows if row["agreement"] == "no answer"}
+    assert reasons
+    assert not any("image_1" in reason for reason in reasons)
 
 
 def test_a_run_says_on_its_page_and_in_json_what_the_build_found(farm: Path):

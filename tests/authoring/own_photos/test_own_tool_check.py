@@ -4,7 +4,13 @@ import pytest
 
 from agrotools.core import BenchmarkError
 from agrotools.formats.table_use import TableUse, stored_use, stored_warnings
-from agrotools.formats.tool_check import LabelCount, ToolCheck, stored_checks
+from agrotools.formats.tool_check import (
+    LabelCount,
+    PhotoCheck,
+    ToolCheck,
+    photos_csv,
+    stored_checks,
+)
 from agrotools.formats.tool_labels import AskedLabel, ToolLabels, stored_labels
 from agrotools.scoring.statistics import exact_share_interval
 
@@ -63,6 +69,23 @@ def test_the_table_has_a_row_for_each_label():
     assert head.split("  ")[0].strip() == "label"
     assert [row.split() for row in rows] == [["healthy", "5", "0", "1"], ["rust", "4", "2", "0"]]
     assert _check(labels=labels[:1]).table() == []
+
+
+def test_each_photo_has_a_row_and_those_that_differ_come_first():
+    photos = (
+        PhotoCheck(photo="a.jpg", table=4.5, tool=4.6, agrees=True, difference=0.1),
+        PhotoCheck(photo="b.jpg", table=0.8, tool=2.194, agrees=False, difference=1.394),
+        PhotoCheck(photo="c.jpg", table=3.0, agrees=False, reason="there is no leaf"),
+    )
+    check = _check(column="Severity", kind="number", unit="%", photos=photos)
+    assert check.photo_rows() == [
+        ["b.jpg", "0.8 %", "2.194 %", "off by +1.39 percentage points"],
+        ["c.jpg", "3 %", "-", "no answer: there is no leaf"],
+        ["a.jpg", "4.5 %", "4.6 %", "agrees"],
+    ]
+    head, *rows = photos_csv([check])
+    assert head[1:4] == ("photo", "table", "tool")
+    assert [row[5] for row in rows] == ["agrees", "differs", "no answer"]
 
 
 @pytest.mark.parametrize(

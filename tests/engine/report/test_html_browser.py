@@ -730,6 +730,7 @@ async def test_the_overview_shows_on_how_many_photos_the_tools_agree_with_the_ta
             **{"column": "Disease", "tool": "diagnose_pest_disease", "kind": "name"},
             **{"n": 10, "agreed": 7, "lower": 0.35, "upper": 0.93, "labels": counts},
             "silent": ("IMG_2013.jpg", "b.jpg"),
+            "photos": [{"photo": label, "table": "rust", "tool": "healthy", "agrees": False}],
         }
     )
     samples = [made_sample(f"s{number}") for number in range(6)]  # a task with fewer is pale
@@ -737,7 +738,7 @@ async def test_the_overview_shows_on_how_many_photos_the_tools_agree_with_the_ta
     run = write_run(tmp_path / "run", map(right, samples), tool_checks=(check,))
     report = build_report([run], tmp_path / "report.html").path
     rows = (
-        "[...document.querySelectorAll('.checks tbody tr')].map((row) => "
+        "[...document.querySelectorAll('.checks table:not(.photos) tbody tr')].map((row) => "
         "[...row.children].map((cell) => cell.textContent))"
     )
     async with browser() as chromium:
@@ -748,6 +749,10 @@ async def test_the_overview_shows_on_how_many_photos_the_tools_agree_with_the_ta
             [label, "4 of 5", "1", ""],
             ["rust", "3 of 5", "", "2"],
         ]
+        assert await page.evaluate(rows.replace(":not(.photos)", ".photos")) == [
+            [label, "rust", "healthy", "differs"]
+        ]
+        await page.evaluate("document.querySelector('.checks details').open = true")
         assert await serious_faults(page) == []
 
 

@@ -166,9 +166,10 @@ function lostOfRun(at, isNamed) {
 // often each run named something on pictures of something else.
 function checksCard() {
   if (!head.checks.length && !head.strangers.length) return null;
-  return el("section.card.checks", {}, el("h2", {}, "Your table and the tools", head.checks.length > 0 && el("small.dim", {}, " photo by photo, when the benchmark was built")), head.checks.map(({ text, labels }) => [
+  return el("section.card.checks", {}, el("h2", {}, "Your table and the tools", head.checks.length > 0 && el("small.dim", {}, " photo by photo, when the benchmark was built")), head.checks.map(({ text, labels, photos }) => [
     el("p", {}, text),
     labels.length > 1 && labelTable(labels),
+    photos.length > 0 && el("details", {}, el("summary", {}, `${count(photos.length, "photo")}, one by one`), photoTable(photos)),
   ]), head.strangers.map((text) => el("p", {}, text)));
 }
 
@@ -182,6 +183,13 @@ function labelTable(labels) {
       const [label, right, otherwise, notNamed] = row;
       return el("tr", {}, el("th", { scope: "row" }, label), el("td", {}, `${right} of ${right + otherwise + notNamed}`), others.map(({ at }) => el("td", {}, row[at] > 0 && String(row[at]))));
     }))));
+}
+
+// What the table says of each photo, what the tool returned, and whether both agree; first those that differ.
+function photoTable(photos) {
+  return el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Photos one by one" }, el("table.numbers.photos", {},
+    el("thead", {}, el("tr", {}, head.photo_columns.map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", {}, photos.map(([photo, ...cells]) => el("tr", {}, el("th", { scope: "row" }, photo), cells.map((cell) => el("td", {}, cell)))))));
 }
 
 // --- tasks ----------------------------------------------------------------------------------------------

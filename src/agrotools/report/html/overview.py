@@ -7,6 +7,7 @@ from agrotools.calling.result import certificate
 from agrotools.core import Mode
 from agrotools.core.installed import scope_of
 from agrotools.core.texts import amount_text, benchmark_title, prompt_tokens_text
+from agrotools.formats.tool_check import PHOTO_COLUMNS
 from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples
 from agrotools.report.html.data import Data
@@ -93,6 +94,7 @@ def head_data(
         else [],
         "other_floor": _other_floor(summaries, mode),
         "checks": _checks_data(summaries),
+        "photo_columns": PHOTO_COLUMNS,
         "strangers": _strangers_data(summaries, names),
         "pairs": list(_pairs(runs, names, differences, comparisons, words)),
         "differences": incomparable([run.manifest for run in runs]),
@@ -139,7 +141,7 @@ def _metric_terms(summaries: Sequence[Summary], words: PageWords) -> dict[str, s
 
 
 def _checks_data(summaries: Sequence[Summary]) -> list[Data]:
-    """Return how often the tools agree with the table of own photos: a sentence, and counts by label."""
+    """Return how the tools agree with the table of own photos: a sentence, counts by label, a row for each photo."""
     checks = dict.fromkeys(check for summary in summaries for check in summary.tool_checks)
     return [
         {
@@ -148,6 +150,7 @@ def _checks_data(summaries: Sequence[Summary]) -> list[Data]:
                 [harmless(each.label), each.right, each.otherwise, each.not_named]
                 for each in check.labels
             ],
+            "photos": [[*map(harmless, row)] for row in check.photo_rows()],
         }
         for check in checks
     ]
