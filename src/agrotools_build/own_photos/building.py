@@ -62,6 +62,7 @@ from agrotools_build.own_photos.questions import (
     tolerance_text,
 )
 from agrotools_build.own_photos.repeats import differing_photos, rows_of_photos
+from agrotools_build.own_photos.shares import shares_among_percents
 from agrotools_build.own_photos.strangers import named_column, stranger_subject, with_strangers
 from agrotools_build.own_photos.table import DetectedTable
 from agrotools_build.own_photos.tool_check import (
@@ -720,6 +721,10 @@ def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
     return facts
 
 
+_MAY_BE_SHARE = "has two decimals more than the other percentages, so that it may be a share of 1 (0.067 for 6.7 %)"
+_UNIT_IN_CELL = "write it with its unit, as 6.7 % or 0.067 %"
+
+
 def answers_of(
     seen: DetectedTable,
     column: Column,
@@ -739,9 +744,12 @@ def answers_of(
         skipped.add(column.column, f"column is {EMPTY}", "write the answers into the table")
     # Rows with equal numbers are parts, too, if those with different ones are.
     may_be_parts = bool(differing_photos(seen, column))
+    shares = shares_among_percents([text for _, _, text in texts], column, measure)
     for image, rows in rows_of_photos(seen, column.column).items():
         for row, text in rows:
             try:
+                if text in shares:
+                    raise CellFault(_MAY_BE_SHARE, _UNIT_IN_CELL)
                 value = _value(text, column, measure, unknown)
             except CellFault as fault:
                 # The keys of a second observer's column are those of the first.
@@ -938,7 +946,7 @@ def _value(text: str, column: Column, measure: Measure, unknown: Collection[str]
     number = cells.quantity(text, column.decimal or ".")
     value = _in_unit(number, column, measure)
     if measure.unit is None and value != round(value) and column.repeated != "mean":
-        raise CellFault("is not a whole number", "write a count, or --set 'COLUMN.repeated=mean'")
+        raise CellFault("is not a whole number", "write the count as a whole number")
     if measure.least is not None and value < measure.least:
         raise CellFault(
             f"is below {measure.least:g}{measure.unit or ''}", "correct the value or its unit"

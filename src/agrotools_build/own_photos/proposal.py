@@ -331,8 +331,9 @@ def _what_is_meant(column: Column, name: str, n_cells: int, names: ColumnNames) 
     others = names.labels.unclear.get(written, ())[:_CROPS_NAMED]
     only_others = f" (it has the name for {', '.join(others)})" if others else ""
     return (
-        f"{given} is not in the knowledge base{of_crop}{only_others}. Which known name does it mean? "
-        "No tool can return a name that stays as it is."
+        f"{given} is not in the knowledge base{of_crop}{only_others}. Which known name does it mean? It knows English "
+        "and scientific names, and some names in Chinese, Portuguese, Spanish, French, German and Italian; agrotools "
+        "tools kb search 'NAME IN ENGLISH' shows what it has. No tool can return a name that stays as it is."
     )
 
 
