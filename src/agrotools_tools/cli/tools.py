@@ -421,24 +421,29 @@ def zones(
 
 
 def _print_treatments(rows: list[dict[str, str | float | None]]) -> None:
-    """Print the treatments by the first value in the last raster, and by what the plan itself holds."""
+    """Print the treatments by the first value in the first and the last raster, its change, and columns of the plan."""
     from agrotools.core.texts import number_text
     from agrotools.report.layout import new_table
     from agrotools.report.terminal import print_parts
+    from agrotools_tools.zones.treatments import CHANGE
 
     def shown(row: dict[str, str | float | None], name: str) -> str:
         value = row[name]
         return number_text(value) if isinstance(value, float) else str(value or "")
 
-    first = rows[0]["value"]
-    last = [row["raster"] for row in rows if row["value"] == first][-1]
+    first = str(rows[0]["value"])
+    change = f"{CHANGE}{first}"
+    rasters = [row["raster"] for row in rows if row["value"] == first]
     tables = {}
     for row in rows:
-        if row["raster"] is not None and (row["value"], row["raster"]) != (first, last):
+        is_of_plan = row["raster"] is None
+        is_of_first = row["value"] == first and row["raster"] in (rasters[0], rasters[-1])
+        if not (is_of_plan or is_of_first or row["value"] == change):
             continue
-        place = f", {row['date'] or row['raster']}" if row["raster"] else ""
+        place = "" if is_of_plan else f", {row['date'] or row['raster']}"
         headings = ["n", "mean", "SD", f"minus {rows[0]['treatment']}", "95 % interval"]
-        table = tables.setdefault(row["value"], new_table(f"{row['value']}{place}", headings))
+        title = f"{row['value']}{place}"
+        table = tables.setdefault(title, new_table(title, headings))
         interval = [shown(row, name) for name in ("lower_95", "upper_95")]
         numbers = [shown(row, name) for name in ("n", "mean", "sd", "difference")]
         table.add_row(row["treatment"], *numbers, " to ".join(filter(None, interval)))

@@ -22,7 +22,7 @@ from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import stretched_picture
 from agrotools_tools.zones import import_of_zones
 from agrotools_tools.zones.shapes import Zones
-from agrotools_tools.zones.treatments import Design, Row, is_whole
+from agrotools_tools.zones.treatments import CHANGE, Design, Row, is_whole
 
 ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
 """Columns of every table; the measured quantities stand before the flags, the fields of the file of zones behind."""
@@ -69,6 +69,8 @@ class Trial(NamedTuple):
 
     design: Design
     rows: Sequence[Row]
+    main: Sequence[str]
+    """Measured columns that answer what was asked for; the others describe them: spread, index behind the cover."""
 
 
 _FILES = (
@@ -78,6 +80,7 @@ _FILES = (
     "zones_chart.png",
     "treatments.csv",
     "treatments.png",
+    "treatments_all.csv",
 )
 
 
@@ -110,7 +113,7 @@ def write_files(
     drawn = _first_known(columns, rows)
     # The raster of the map may have other values than the first one.
     mapped = _first_known(columns, rows[-count:]) or drawn
-    table, outlines, map_, chart, means, boxes = _FILES
+    table, outlines, map_, chart, means, boxes, all_means = _FILES
     files: dict[str, bytes] = {table: _csv(rows)}
     notes: list[str] = []
     geojson = _geojson(rows, shown)
@@ -127,7 +130,10 @@ def write_files(
         else:
             notes.append(f"no {chart}: no zone is whole, with a value, in all rasters")
     if trial is not None and trial.rows:
-        files[means] = _csv(trial.rows)
+        main = [row for row in trial.rows if _is_main(row, trial)]
+        files[means] = _csv(main)
+        if len(main) < len(trial.rows):
+            files[all_means] = _csv(trial.rows)
         drawn_boxes = mapped and _chart_of_treatments(rows[-count:], trial.design, mapped)
         if drawn_boxes:
             files[boxes] = drawn_boxes
@@ -136,6 +142,12 @@ def write_files(
     for name, content in files.items():
         write_whole(folder / name, content)
     return tuple(folder / name for name in files), notes
+
+
+def _is_main(row: Row, trial: Trial) -> bool:
+    """Return True for a row of a main value, of its change, or of a column of the plan."""
+    value = str(row["value"])
+    return value.removeprefix(CHANGE) in trial.main or value in trial.design.numbers
 
 
 def _first_known(columns: Sequence[str], rows: Sequence[Row]) -> str | None:

@@ -80,8 +80,8 @@ class ZoneTable(NamedTuple):
     notes: tuple[str, ...]
     files: tuple[Path, ...]
     treatments: list[Row] = []
-    """Of a value, raster and treatment of the plan: number of plots, mean, standard deviation, and the difference from
-    the control with its 95 % interval."""
+    """Of a value, raster and treatment of the plan, and of the change of the value from the first raster to the last:
+    number of plots, mean, standard deviation, and the difference from the control with its 95 % interval."""
 
 
 class _Raster(NamedTuple):
@@ -156,7 +156,8 @@ def measure_zones(
         settings: answers to questions on the plan: ``sheet``, ``plot`` (``Reihe,Spalte`` or ``Nr=plot_id``),
             ``treatment``, ``block``, ``control`` and ``decimal``.
         out: folder for ``zones.csv``, ``zones.geojson``, ``zones_map.png`` (first value, last date),
-            ``zones_chart.png`` (dates), and with a plan ``treatments.csv`` and ``treatments.png``.
+            ``zones_chart.png`` (dates), and with a plan ``treatments.csv``, ``treatments_all.csv`` and
+            ``treatments.png``.
         progress: called with a line of text after every 1,000 zones.
         readings: is told what was read, and puts questions on it; by default nobody answers.
 
@@ -211,7 +212,7 @@ def measure_zones(
         notes = [*notes, *of_design]
     files: tuple[Path, ...] = ()
     if out is not None and shown is not None:
-        trial = None if design is None else Trial(design, treatments)
+        trial = None if design is None else Trial(design, treatments, collected.main)
         files, more = write_files(Path(out), rows, shown, collected.columns, trial)
         notes = [*notes, *more]
     return ZoneTable(rows, tuple(dict.fromkeys(notes)), files, treatments)
@@ -233,6 +234,8 @@ class _Collected:
         self._rows: list[Row] = []
         self._untold: list[str] = []
         self.quantities: list[str] = []
+        self.main: list[str] = []
+        """The first column of each value that was asked for: veg_pct, mean_m, ndvi_mean."""
 
     def add(
         self,
@@ -258,6 +261,8 @@ class _Collected:
         self._untold += measured.untold
         of_raster = [column for quantity in measured.quantities for column in quantity.columns]
         self.quantities = [*dict.fromkeys((*self.quantities, *of_raster))]
+        first_of = {each.value: each.columns[0] for each in reversed(measured.quantities)}
+        self.main = [*dict.fromkeys((*self.main, *reversed(first_of.values())))]
 
     @property
     def columns(self) -> list[str]:

@@ -15,7 +15,7 @@ from scipy import special
 
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
-from agrotools.core.texts import count_text, counted_names, first_names
+from agrotools.core.texts import count_text, counted_names, first_names, number_text
 from agrotools_tools.zones.levels import Levels, levels_of, near_pairs
 from agrotools_tools.zones.names import is_group, texts_of
 from agrotools_tools.zones.plan import Plan, Settings
@@ -95,6 +95,7 @@ def design_of(plan: Plan, settings: Settings, readings: Readings) -> Design | No
     ]
     for name in measured:
         _say_texts(name, plan, readings)
+        _say_far_numbers(name, plan, readings)
     readings.take(
         f"treatments from column {treatment}, compared with {control} (--set control=NAME)"
     )
@@ -131,6 +132,35 @@ def _say_texts(column: str, plan: Plan, readings: Readings) -> None:
         f"{column} of {count_text(len(texts), 'plot')}: {counted_names(listed, _LISTED)} "
         "(no number, or another unit than the others)"
     )
+
+
+def _say_far_numbers(column: str, plan: Plan, readings: Readings) -> None:
+    """Say which numbers of a column lie far outside the others: they may be slips, and count in the means."""
+    cells = zip(plan.rows, plan.zones.fields[column], strict=True)
+    numbers = {row: value for row, value in cells if row is not None and isinstance(value, float)}
+    if len(numbers) < _FEWEST_NUMBERS:
+        return
+    median = float(np.median([*numbers.values()]))
+    distance = {row: abs(value - median) for row, value in numbers.items()}
+    usual = float(np.median([*distance.values()]))
+    if not usual:
+        return  # More than half are equal, so that nothing tells how far is far.
+    far = [row for row in sorted(numbers) if _OF_NORMAL * distance[row] > _FAR * usual]
+    if not far:
+        return
+    listed = [f"row {row} {number_text(numbers[row])}" for row in far]
+    readings.take(
+        f"{column} of {count_text(len(far), 'plot')} far from the others, whose median is {number_text(median)}: "
+        f"{counted_names(listed, _LISTED)} (in the means; if it is a slip, correct the plan)"
+    )
+
+
+_FEWEST_NUMBERS = 6
+"""Fewest numbers of which one can be far outside the others."""
+_FAR, _OF_NORMAL = 3.5, 0.6745
+"""Modified z-score from which a number is an outlier, and the median absolute deviation of a normal distribution with
+standard deviation 1 (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993). Unlike mean and standard
+deviation, both medians are not moved by the outlier itself."""
 
 
 def _column(
@@ -196,6 +226,8 @@ def compare_treatments(
 ) -> tuple[list[Row], list[str]]:
     """Return a row for each value, raster and treatment, and notes on plots and blocks that were left out.
 
+    The rows of a value follow each other: those of its rasters, then those of its change from the first to the last.
+
     Args:
         rows: of all rasters and zones; the zones of a raster are in the order of the design.
         measured: columns that were measured in rasters.
@@ -203,18 +235,21 @@ def compare_treatments(
     count = len(design.treatments)
     found: list[Row] = []
     notes: list[str] = []
+    rasters: list[_OfRaster] = []
     for start in range(0, len(rows), count):
         of_raster = rows[start : start + count]
         whole = [row if is_whole(row) else None for row in of_raster]
-        label, date = of_raster[0]["raster"], of_raster[0]["date"]
+        place: Row = {name: of_raster[0][name] for name in ("raster", "date")}
         left = sum(row is None for row in whole)
         if left:
             notes.append(
-                f"{label}: {left} of {count} plots are not whole in it and not in the means of treatments"
+                f"{place['raster']}: {left} of {count} plots are not whole in it and not in the means of treatments"
             )
-        for column in measured:
-            values = [None if row is None else row[column] for row in whole]
-            found += _compared(column, values, design, {"raster": label, "date": date})
+        rasters.append(_OfRaster(whole, place))
+    for column in measured:
+        for each in rasters:
+            found += _compared(column, each.values(column), design, each.place)
+        found += _compared_change(column, rasters, design)
     for column, values in design.numbers.items():
         found += _compared(column, values, design, {"raster": None, "date": None})
     if design.blocks is not None:
@@ -226,6 +261,42 @@ def compare_treatments(
                 "the treatment or the control is left out (column blocks of treatments.csv)"
             )
     return found, notes
+
+
+class _OfRaster(NamedTuple):
+    """The zones of a raster, None where one is not whole in it; ``place``: name and date of the raster."""
+
+    whole: Sequence[Row | None]
+    place: Row
+
+    def values(self, column: str) -> list[Any]:
+        return [None if row is None else row.get(column) for row in self.whole]
+
+    @property
+    def shown(self) -> str:
+        """Its date, else its name."""
+        return str(self.place["date"] or self.place["raster"])
+
+
+CHANGE = "change of "
+"""Start of the name of a value that is its difference between two rasters."""
+
+
+def _compared_change(column: str, rasters: Sequence[_OfRaster], design: Design) -> list[Row]:
+    """Return a row for each treatment with the change of a value from the first raster that has it to the last.
+
+    The change is taken plot by plot, so that only plots count that are whole in both. Rasters of one date show none.
+    """
+    having = [each for each in rasters if any(value is not None for value in each.values(column))]
+    if len(having) < 2 or having[0].shown == having[-1].shown:
+        return []
+    first, last = having[0], having[-1]
+    changes = [
+        None if before is None or after is None else after - before
+        for before, after in zip(first.values(column), last.values(column), strict=True)
+    ]
+    place: Row = {"raster": last.place["raster"], "date": f"{first.shown} to {last.shown}"}
+    return _compared(f"{CHANGE}{column}", changes, design, place)
 
 
 def _compared(column: str, values: Sequence[Any], design: Design, place: Row) -> list[Row]:
@@ -247,16 +318,17 @@ def _compared(column: str, values: Sequence[Any], design: Design, place: Row) ->
         rows.append(
             {
                 "value": column,
-                **place,
+                "date": place["date"],
                 "treatment": level,
                 "n": of_level.size,
                 "mean": float(of_level.mean()) if of_level.size else None,
                 "sd": float(of_level.std(ddof=1)) if of_level.size >= _LEAST_PLOTS else None,
-                "control": None if level == control else control,
                 "difference": difference.mean,
                 "lower_95": difference.lower,
                 "upper_95": difference.upper,
+                "control": None if level == control else control,
                 "blocks": difference.blocks,
+                "raster": place["raster"],
             }
         )
     return rows

@@ -293,6 +293,23 @@ def test_differences_are_paired_within_blocks(tmp_path: Path) -> None:
     assert not notes
 
 
+@pytest.mark.parametrize(("last", "is_far"), [(651.0, True), (8.1, True), (89.0, False)])
+def test_a_yield_far_from_the_others_is_named_and_stays_in_the_mean(
+    tmp_path: Path, last: float, is_far: bool
+) -> None:
+    yields = [*range(80, 91), last]
+    cells = [f"{place + 1},{'ABC'[place % 3]},{value}" for place, value in enumerate(yields)]
+    readings = Readings()
+    text = "\n".join(["Plot,Sorte,Ertrag", *cells])
+    plan = joined(table(tmp_path / "plan.csv", text), zones(plot=[*range(1, 13)]), readings)
+    design = design_of(plan, {}, readings)
+    assert design is not None
+    lines = [line for line in readings.taken if "far from the others" in line]
+    assert len(lines) == is_far
+    assert all(f"row 13 {last:g}" in line for line in lines)
+    assert last in design.numbers["Ertrag"]
+
+
 def test_a_block_without_a_treatment_drops_out_of_its_pair_and_it_is_said(tmp_path: Path) -> None:
     values: list[float | None] = [*np.random.default_rng(0).normal(size=12)]
     values[4] = None

@@ -419,6 +419,26 @@ def test_a_grid_is_named_by_its_row_and_column(tmp_path: Path) -> None:
     assert any("Row and Range" in line for line in readings.taken)
 
 
+def test_a_field_of_any_name_with_a_short_name_for_each_zone_names_them(tmp_path: Path) -> None:
+    """Numbers that differ may be yields; several such fields are a question."""
+    path = raster(tmp_path / "a.tif", HEIGHTS)
+    records = [
+        {"Sorte": f"N-0{at}", "Ertrag": 70 + at, "Notiz": f"a remark of many words on {at}"}
+        for at in range(1, 4)
+    ]
+    readings = Readings()
+    file = fields_of(tmp_path / "a.geojson", *records)
+    found = measure_zones(path, file, values=["height"], readings=readings)
+    assert [row["zone"] for row in found.rows] == ["N-01", "N-02", "N-03"]
+    assert any("zones named by Sorte (N-01" in line for line in readings.taken)
+    both = [record | {"Kurz": f"k{at}"} for at, record in enumerate(records)]
+    with pytest.raises(UndecidedError, match=r"Which field of b\.geojson names the zones"):
+        measure_zones(path, fields_of(tmp_path / "b.geojson", *both), values=["height"])
+    no_names = [{"Ertrag": 70 + at} for at in range(3)]
+    found = measure_zones(path, fields_of(tmp_path / "c.geojson", *no_names), values=["height"])
+    assert found.rows[0]["zone"] == "feature 1"
+
+
 def test_several_pairs_of_numbers_that_may_name_a_grid_are_a_question(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = fields_of(
@@ -1230,12 +1250,25 @@ def test_a_trial_is_joined_to_its_plan_compared_and_drawn(tmp_path: Path) -> Non
         *(("A", 4), ("B", 4), ("C", 4)),
         *(("A", 4), ("B", 3), ("C", 4)),
     ]
+    change = [row for row in found.treatments if row["value"] == "change of mean_m"]
+    # The plot without data in July has no change; the others have the heights of June again.
+    assert [(row["treatment"], row["n"], row["mean"]) for row in change] == [
+        ("A", 4, 0),
+        ("B", 3, 0),
+        ("C", 4, 0),
+    ]
+    assert {row["date"] for row in change} == {"2026-06-01 to 2026-07-01"}
     plots = [row["mean_m"] for row in found.rows[:12] if row["Treatment"] == "A"]
     assert of_mean[0]["mean"] == pytest.approx(np.mean(plots))
     names = {path.name for path in found.files}
     assert names >= {"zones_chart.png", "treatments.csv", "treatments.png"}
     with (out / "treatments.csv").open(newline="") as file:
-        assert [row["treatment"] for row in csv.DictReader(file)][:3] == ["A", "B", "C"]
+        main = [*csv.DictReader(file)]
+    assert [row["treatment"] for row in main][:3] == ["A", "B", "C"]
+    assert {row["value"] for row in main} == {"mean_m", "change of mean_m"}
+    with (out / "treatments_all.csv").open(newline="") as file:
+        values = {row["value"] for row in csv.DictReader(file)}
+    assert values == {str(row["value"]) for row in found.treatments} > {"mean_m", "p95_m"}
     assert any("1 row without a zone" in note for note in found.notes)
 
 
@@ -1258,7 +1291,15 @@ def test_the_command_prints_the_treatments_and_answers_on_the_plan_need_one(
 ) -> None:
     rasters, grid, plan = trial_of_two_dates(tmp_path)
     words = ["tools", "zones", *map(str, rasters), "--zones", grid, "--value", "height"]
-    words += ["--out", str(tmp_path / "out"), "--json"]
+    words += ["--out", str(tmp_path / "out")]
+    shown = run_command(*words, "--table", str(plan)).stdout
+    for title in (
+        "mean_m, 2026-06-01",
+        "mean_m, 2026-07-01",
+        "change of mean_m, 2026-06-01 to 2026-07-01",
+    ):
+        assert f"{title}\n" in shown
+    words.append("--json")
     with_plan = run_command(*words, "--table", str(plan), "--set", "control=C")
     content = json.loads(with_plan.stdout)
     assert {row["control"] for row in content["treatments"]} == {None, "C"}
