@@ -4,6 +4,7 @@ Values are in percent. The interval is below its value; exceptions are explained
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from agrotools.core import Mode
 from agrotools.core.texts import benchmark_title, count_text
@@ -80,8 +81,16 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Part]:
     return [*parts, *paragraph(["", *general_notes(summaries), *notes.numbered()], "dim")]
 
 
-def page_tables(summaries: Sequence[Summary]) -> dict[str, Sequence[Part | str]]:
-    """Return the tables for a page: ``main`` ones, those by ``parts``, and ``notes``. Errors are elsewhere on it."""
+class PageTables(NamedTuple):
+    """Tables for a page: main ones, those by parts, and notes on all of them. Errors are elsewhere on it."""
+
+    main: list[Part]
+    parts: list[Part]
+    notes: list[str]
+
+
+def page_tables(summaries: Sequence[Summary]) -> PageTables:
+    """Return the tables for a page."""
     notes = Notes()
     main, parts = main_tables(summaries, notes), detail_tables(summaries)
     lines = [
@@ -90,7 +99,7 @@ def page_tables(summaries: Sequence[Summary]) -> dict[str, Sequence[Part | str]]
         *general_notes(summaries),
         *notes.numbered(),
     ]
-    return {"main": main, "parts": parts, "notes": lines}
+    return PageTables(main, parts, lines)
 
 
 def main_tables(

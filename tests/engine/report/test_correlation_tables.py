@@ -36,7 +36,7 @@ def _run(folder: Path, model: str, share: float) -> Path:
 
 def test_scores_and_page_of_three_models_have_the_table(runs: list[Path]):
     summaries = [each.summary for each in score_runs(runs)]
-    for parts in (tables(summaries), page_tables(summaries)["main"]):
+    for parts in (tables(summaries), page_tables(summaries).main):
         rows = cells_of(table_of(parts, TITLE))
         assert [*rows] == ["3 models", *(f"samples of {model}" for model in SHARES)]
         of_small = rows["samples of small"]["with FAS: ArgAcc"]

@@ -792,6 +792,13 @@ async def test_the_page_of_own_photos_begins_with_a_photo_and_the_words_of_growe
         assert "FAS" not in words
         columns = "[...document.querySelectorAll('.checks thead th')].map((each) => each.innerText)"
         assert await page.evaluate(columns) == ["named right", "named otherwise"]
+        await page.evaluate("location.hash = '#compare'")
+        await page.until("document.getElementById('compare').childElementCount > 0")
+        for view in ("tables", "errors", "compare"):
+            words = await page.evaluate(f"document.getElementById('{view}').textContent")
+            assert words
+            assert not re.search(r"\bFAS\b|privileged", words), view
+        await page.evaluate("location.hash = '#overview'")
         photo = "document.querySelector('.worth img')"
         await page.until(f"{photo}.naturalWidth > 0")
         assert await page.evaluate(f"{photo}.getBoundingClientRect().bottom") < 900

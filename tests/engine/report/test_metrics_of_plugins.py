@@ -65,7 +65,7 @@ def together(*runs: Rescored) -> list[Summary]:
 
 def test_scores_and_page_have_its_column_and_its_difference():
     summaries = together(rescored("a", 0.25), rescored("b", 0.75))
-    for parts in (tables(summaries), page_tables(summaries)["main"]):
+    for parts in (tables(summaries), page_tables(summaries).main):
         rows = cells_of(table_of(parts, "mine, end-to-end"))
         assert [row["Mine"].lines[0] for row in rows.values()] == ["25.0", "75.0"]
         between = table_of(

@@ -1,6 +1,8 @@
 """Data of the page's overview: runs with their scores and tasks, baselines beside them, and differences of pairs."""
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agrotools.calling.result import certificate
@@ -12,7 +14,7 @@ from agrotools.models.metered import read_spend
 from agrotools.report.comparison import difference_rows, more_samples
 from agrotools.report.html.data import Data
 from agrotools.report.html.runs import PageRun, incomparable, run_facts
-from agrotools.report.layout import harmless, run_names
+from agrotools.report.layout import PRIVILEGED_NOTE, Paragraph, Part, harmless, run_names
 from agrotools.report.parts import higher_parts
 from agrotools.report.screen import headline, stranger_sentences
 from agrotools.report.settings import Measure
@@ -40,19 +42,65 @@ TERMS = {
 
 
 class PageWords(NamedTuple):
-    """Words of a page that depend on its reader. ``final_score``: name of the score of final answers."""
+    """Words of a page that depend on its reader. ``final_score``: name of the score of final answers.
+
+    ``replaced``: words of the tables, which all surfaces share, with those of the page.
+    """
 
     yardstick: str
     final_score: str
+    replaced: tuple[tuple[str, str], ...] = ()
 
     def label(self, metric: str) -> str:
         """Return the name of a metric."""
         return self.final_score if metric == FAS else METRICS[metric].label
 
+    def text(self, text: str) -> str:
+        """Return a text of a table in the words of the page."""
+        for word, of_page in self.replaced:
+            text = re.sub(rf"\b{re.escape(word)}", of_page, text)
+        return text
+
+    def part(self, part: Part) -> Part:
+        """Return a table or a paragraph in the words of the page."""
+        if isinstance(part, Paragraph):
+            return part._replace(text=self.text(part.text))
+        columns = [
+            column._replace(heading=self._lines(column.heading), group=self.text(column.group))
+            for column in part.columns
+        ]
+        rows = [
+            row._replace(
+                cells=tuple(cell._replace(lines=self._lines(cell.lines)) for cell in row.cells)
+            )
+            for row in part.rows
+        ]
+        notes = [self.text(note) for note in part.notes]
+        return replace(part, title=self.text(part.title), columns=columns, rows=rows, notes=notes)
+
+    def _lines(self, lines: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(self.text, lines))
+
 
 USUAL_WORDS = PageWords("privileged", METRICS[FAS].label)
-GROWERS_WORDS = PageWords("a yardstick, not a model", "score")
+_YARDSTICK = "a yardstick, not a model"
+GROWERS_WORDS = PageWords(
+    _YARDSTICK,
+    "score",
+    (
+        (PRIVILEGED_NOTE, f"{_YARDSTICK}: {TERMS[_YARDSTICK]}."),
+        ("privileged", _YARDSTICK),
+        ("FAS = Final Answer Score:", "score ="),
+        ("Final Answer Score: ", ""),
+        ("FAS", "score"),
+    ),
+)
 """Words for the page of a benchmark of own photos, which people read who know plants, not metrics."""
+
+
+def words_for(summaries: Sequence[Summary]) -> PageWords:
+    """Return the words for the readers of a page."""
+    return GROWERS_WORDS if is_of_own_photos(summaries) else USUAL_WORDS
 
 
 def is_of_own_photos(summaries: Sequence[Summary]) -> bool:
@@ -69,7 +117,7 @@ def head_data(
     """Return everything that the overview shows; ``yardsticks`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
-    words = GROWERS_WORDS if is_of_own_photos(summaries) else USUAL_WORDS
+    words = words_for(summaries)
     mode = measure[0].mode if measure else "end-to-end"
     shown = [*summaries, *yardsticks.values()]
     role_by_place = roles_of(shown, mode)
@@ -137,7 +185,10 @@ def _metric_terms(summaries: Sequence[Summary], words: PageWords) -> dict[str, s
     for summary in summaries:
         for part in summary.modes.values():
             shown.update(part.metrics)
-    return {words.label(metric): METRICS[metric].meaning for metric in sorted(shown)}
+    return {
+        words.text(words.label(metric)): words.text(METRICS[metric].meaning)
+        for metric in sorted(shown)
+    }
 
 
 def _checks_data(summaries: Sequence[Summary]) -> list[Data]:
@@ -178,7 +229,7 @@ def _measure_data(measure: Measure, words: PageWords) -> Data:
     return {
         "mode": measure[0].mode,
         "label": words.label(measure[1]),
-        "meaning": info.meaning,
+        "meaning": words.text(info.meaning),
         "out_of": info.out_of,
     }
 
@@ -304,7 +355,7 @@ def _pairs(
             "p": each.difference.p_adjusted,
             "differs": each.differs(),
             "detectable": each.difference.detectable,
-            "verdict": verdict,
+            "verdict": words.text(verdict),
             "more": None if each.missing else more_samples(each.difference),
             "rows": _pair_rows(each, comparisons.get((each.first, each.second))),
         }

@@ -33,7 +33,7 @@ from agrotools.report.html.data import (
     record_data,
     table_texts,
 )
-from agrotools.report.html.overview import head_data
+from agrotools.report.html.overview import head_data, words_for
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, PictureEncoder, Places, RunPictures
 from agrotools.report.html.runs import (
     PageRun,
@@ -48,7 +48,7 @@ from agrotools.report.html.runs import (
 )
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import PaperTables, paper_tables
-from agrotools.report.tables import page_tables
+from agrotools.report.tables import PageTables, page_tables
 from agrotools.report.text_tables import page_templates
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
@@ -308,6 +308,8 @@ class Page:
         """
         summaries = [run.summary for run in self._runs]
         head = self._head(yardsticks, tallies, live)
+        words = words_for(summaries)
+        tables = page_tables(summaries)
         facts: list[Data] = []
         for run in self._runs:
             of_run = run_facts(run.name, run.folder, run.manifest, run.summary)
@@ -330,8 +332,12 @@ class Page:
             head=marks["head"],
             index=marks["index"],
             runs=facts,
-            results=page_tables(summaries),
-            errors=error_tables(summaries, self._address),
+            results=PageTables(
+                [*map(words.part, tables.main)],
+                [*map(words.part, tables.parts)],
+                [*map(words.text, tables.notes)],
+            ),
+            errors=[*map(words.part, error_tables(summaries, self._address))],
             papers=papers,
             connect=" 'self'" if live else "",
         )
