@@ -277,15 +277,28 @@ def _details_shown(column: "Column") -> list[str]:
     from agrotools.text import cells
 
     usual = {"column", "ask", "yes", "no", "decimal", "abs_tol", "rel_tol"}
+    usual |= {"names", "unknown_names"}  # said in words below
     fields = column.model_dump(exclude_none=True, exclude_defaults=True, exclude=usual)
     details = [f"{key} {value}" for key, value in fields.items()]
     if column.decimal == ",":
         details.append('decimal mark ","')
     if column.yes == cells.NO:
         details.append("a yes in the table means the contrary, as its header names healthy plants")
+    details += [f"{name!r} {_meaning(name, meant)}" for name, meant in column.names.items()]
+    if column.unknown_names:
+        details.append(f"names that the knowledge base does not have are {column.unknown_names}")
     if _lacks_crop(column):
         details.append(_NO_CROP)
     return details
+
+
+def _meaning(name: str, meant: str) -> str:
+    """Return what a name of the table means in the plan, in words."""
+    from agrotools_build.own_photos.plan import NOTHING
+
+    if meant == NOTHING:
+        return "is left out"
+    return "as it is" if meant == name else f"means {meant!r}"
 
 
 def _print_where_to_change(asked: "Sequence[Column]") -> None:

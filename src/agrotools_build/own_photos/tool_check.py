@@ -293,7 +293,9 @@ def _name_in_words(result: str, names: ColumnNames) -> str:
     for label in names.spelt.values():
         if result in names.ids_of(label):
             return label
-    entry = kb_names().of_shipped(result)
+    # A net returns its label, or the entry of the knowledge base that the label means.
+    entries = [entry for entry in kb_names().entries if entry.id == result]
+    entry = entries[0] if entries else kb_names().of_shipped(result)
     return entry.names.en if entry is not None else result.replace("_", " ")
 
 

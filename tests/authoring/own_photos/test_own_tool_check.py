@@ -13,6 +13,9 @@ from agrotools.formats.tool_check import (
 )
 from agrotools.formats.tool_labels import AskedLabel, ToolLabels, stored_labels
 from agrotools.scoring.statistics import exact_share_interval
+from agrotools_build.own_photos.plan import Column
+from agrotools_build.own_photos.questions import ColumnNames
+from agrotools_build.own_photos.tool_check import _name_in_words
 
 
 def _check(**more) -> ToolCheck:
@@ -100,6 +103,13 @@ def test_the_interval_is_that_of_clopper_and_pearson(hits, n, lower, upper):
 def test_no_share_is_refused(hits, n):
     with pytest.raises(ValueError, match="no share"):
         exact_share_interval(hits, n)
+
+
+def test_what_the_tool_named_is_in_the_words_of_the_table_or_in_english():
+    names = ColumnNames.of(Column(column="Disease", ask="disease", crop="coffee"), ["Rost", "Xyz"])
+    assert _name_in_words("disease.coffee_leaf_rust", names) == "Rost"
+    assert _name_in_words("pest.coffee_leaf_miner", names) == "coffee leaf miner"
+    assert _name_in_words("black_sigatoka", names) == "black sigatoka"
 
 
 def _labels(*labels: tuple[str, tuple[str, ...], int]) -> ToolLabels:
