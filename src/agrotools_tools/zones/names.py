@@ -23,20 +23,22 @@ Fields = Mapping[str, Sequence[Any]]
 PLACE = "row-number"
 """Answer to ``--id`` that names zones by their place in the file."""
 NUMBERED = "zones_numbered"
+# Usual names of fields, in English and in the languages in which tables of own photos are read. Plot, sub-plot, block,
+# replicate, field, trial, location and their names and numbers are terms of BrAPI 2.1 (levels of observation units) and
+# of MIAPPE 1.1; breedbase writes plot_name, plot_number, block_number and rep_number. Name and folder are elements of
+# KML. Other words are translations of these. A field of any other name is given by --id.
 _PLOTS = frozenset(
-    "plot subplot microplot parcel parcela parcelas parcelle microparcelle parzelle parzellen parzella particella "
-    "perceel poletko placette teilstuck versuchsparzelle talhao experimentalunit 小区 地块 田块 区画 делянка "
-    "участок".split()
+    "plot subplot microplot parcel parcela parcelas parcelle microparcelle parzelle parzellen versuchsparzelle talhao "
+    "小区 地块 田块".split()
 )
 _NAMES = frozenset(
-    "zone zona zon name nom nombre nome naam label title bezeichnung code polygon feature roi no nr num number nummer "
-    "numero tree unit 名称 编号 号 区域 圃場 название номер".split()
+    "zone zona name nom nombre nome label title bezeichnung code polygon feature roi no nr num number nummer numero "
+    "tree unit 名称 编号 号 区域".split()
 )
 _IDS = frozenset("id identifier ident kennung".split())
 _GROUPS = frozenset(
-    "block blk bloc bloque bloco blocco blok rep reps replicate replication repetition repeticion repetizione "
-    "wiederholung wdh site location trial experiment field feld schlag champ campo farm betrieb folder "
-    "layer layeroffile 区组 重复 田 повторность блок".split()
+    "block blk bloc bloque bloco rep reps replicate replication repetition repeticion wiederholung wdh site location "
+    "trial experiment field feld schlag champ campo farm betrieb folder layer layeroffile 区组 重复".split()
 )
 """Fields whose values several plots share. They name zones beside another field, or where there is no other."""
 _KINDS = (_PLOTS, _NAMES, _IDS, _GROUPS)
@@ -47,10 +49,11 @@ _ENDINGS = frozenset(
         *"id ids n no nr nb num number nummer numero name nom label code key 号 编号 名称 名".split(),
     ]
 )
+"""What may stand behind a usual name: ``PlotID``, ``plot_number``."""
 _STARTS = frozenset(
-    "id n no nr num numero number nom nombre nome name cod code codigo label iddela iddeparcela idde numde numerode "
-    "nombrede codigode codede nomde nomdela numerodela numberof numberofthe".split()
+    "id n no nr num numero number nom nombre nome name cod code codigo label".split()
 )
+"""What may stand before it: ``COD_TALHAO``, as in forest inventories of Brazil."""
 _MOST_TOGETHER = 3
 """Number of fields that name a zone together: site, block and plot."""
 _NAMED = 3
