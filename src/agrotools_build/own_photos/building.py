@@ -229,6 +229,7 @@ def build_from_photos(
     agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
     values = {column: answers for column, (answers, _) in agreed.items()}
     asked = _Asked(seen, plan, columns, values)
+    # One body, as copies of photographs stay in the scratch folder until they are in the benchmark.
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         originals = Originals(Path(scratch))
         stored = _stored(asked, originals, progress)
