@@ -4,7 +4,7 @@ import json
 import math
 import os
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -269,12 +269,10 @@ def drop_arguments(arguments: Arguments, *names: str) -> Arguments:
     return {name: value for name, value in arguments.items() if name not in names}
 
 
-def normalise_set(value: JsonValue, everything: Iterable[str] = ()) -> JsonValue:
-    """Return an unordered list in sorted order; None if it is null, empty or contains all of ``everything``."""
+def normalise_set(value: JsonValue) -> JsonValue:
+    """Return an unordered list in sorted order; None if it is null or empty."""
     members = {str(item) for item in value} if isinstance(value, list) else set[str]()
-    if not members or (everything and members >= {*everything}):
-        return None
-    return cast(JsonValue, sorted(members))
+    return cast(JsonValue, sorted(members)) if members else None
 
 
 def round_converted(number: float) -> float:

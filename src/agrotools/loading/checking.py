@@ -11,11 +11,14 @@ from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, U
 from agrotools.core.installed import benchmark_id, plugin_of
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
+from agrotools.core.texts import counted_names
 from agrotools.exit_codes import DONE, FAULTS, NOT_DONE, code_of
 from agrotools.loading.benchmarks import default_data_root, load_benchmark
 from agrotools.loading.contract import BenchmarkPlugin, ExpectedCount
 
 Options = Mapping[str, str | int | bool]
+_COUNTS_LISTED = 12
+"""Counts that a message lists: one line of a terminal or two."""
 
 
 class EntryFault(NamedTuple):
@@ -95,12 +98,10 @@ class Checkup(NamedTuple):
         )
 
 
-def count_list(counts: Mapping[str, int], most: int = 12) -> str:
+def count_list(counts: Mapping[str, int]) -> str:
     """Return the largest counts for a message: ``season (4), sensor (2) and 3 more``."""
-    more = f" and {len(counts) - most} more" if len(counts) > most else ""
-    return (
-        ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(most)) + more
-    )
+    largest_first = [f"{name} ({count})" for name, count in Counter(counts).most_common()]
+    return counted_names(largest_first, _COUNTS_LISTED)
 
 
 def shorten(text: str, limit: int = 80) -> str:

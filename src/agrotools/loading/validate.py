@@ -86,12 +86,10 @@ def validate_folder(path: str | Path) -> list[BenchmarkFault]:
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
 
 
-def check_samples(
-    samples: Sequence[Sample], root: Path, header: BenchmarkHeader | None = None
-) -> list[BenchmarkFault]:
+def check_samples(samples: Sequence[Sample], root: Path) -> list[BenchmarkFault]:
     """Return the faults of samples whose files are in ``root``, before or without a benchmark folder."""
     place = root.resolve()
-    return [*_sample_faults([*enumerate(samples, start=1)], _Files(place), place, header)]
+    return [*_sample_faults([*enumerate(samples, start=1)], _Files(place), place, None)]
 
 
 def _sample_faults(

@@ -253,11 +253,10 @@ def new_table(
     headings: Iterable[str | TableColumn] = (),
     *,
     first: int = 14,
-    kind: Literal["figure", "run"] = "figure",
 ) -> ReportTable:
     """Return an empty table with a column of names and a column for each heading, which may have several lines."""
     columns = (
-        each if isinstance(each, TableColumn) else TableColumn((*each.split("\n"),), kind)
+        each if isinstance(each, TableColumn) else TableColumn((*each.split("\n"),))
         for each in headings
     )
     return ReportTable(title, [TableColumn(kind="words"), *columns], first=first)

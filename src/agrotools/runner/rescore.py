@@ -208,16 +208,14 @@ def score_runs(
     ]
 
 
-def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
+def scored_run(run: Path) -> RunAggregator:
     """Score every record of ``run`` by the current scoring version, with causes of lost points; nothing is written.
-
-    ``on_scored``: callback for every record with its score rows.
 
     Raises:
         RunStoreError: not a run folder, or one without records.
     """
     tally = tally_of(run, read_manifest(run))
-    _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
+    _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), None, tally)
     return tally
 
 

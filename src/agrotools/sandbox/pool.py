@@ -86,11 +86,11 @@ class SandboxWorker:
         self._stdin, self._stdout, self._stderr = (stream.fileno() for stream in streams if stream)
         self.pid = self._process.pid
 
-    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> bool:
-        """Wait until the worker is ready; False if it does not report that within the timeout."""
+    def wait_ready(self) -> bool:
+        """Wait until the worker is ready; False if it does not report that in time."""
         poll = select.poll()
         poll.register(self._result, select.POLLIN)
-        until = time.monotonic() + timeout_s
+        until = time.monotonic() + START_TIMEOUT_S
         received = b""
         while not self._ready:
             if not poll.poll(max(0.0, 1000 * (until - time.monotonic()))):

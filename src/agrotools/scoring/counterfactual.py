@@ -233,7 +233,11 @@ class SampleGame:
         return self._chains[parts]
 
     def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
-        """Return the outcome of a reference step in a coalition; ``before``: those of the steps before it."""
+        """Return the outcome of a reference step in a coalition; ``before``: those of the steps before it.
+
+        One rule after the other, the first that holds decides: a step that was not planned, a fault that stays, a tool
+        that is replaced, an input that nobody knows, and at last the call itself.
+        """
         step, own = self.steps[at], self.own[at]
         if at in self.missing and PLANNING not in parts:
             return Outcome()

@@ -6,7 +6,7 @@ knows no gold, is compared with the gold.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -83,12 +83,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         RunStoreError: the record contains no trajectory.
         BenchmarkError: a plot slot of the sample contains no plot specification.
     """
-    sample, trajectory = record.sample, record.trajectory
-    if trajectory is None:
-        raise RunStoreError(
-            f"the {record.mode} record of sample {sample.id} contains no trajectory",
-            hint="make the run again with this version of agrotools",
-        )
+    sample, trajectory = record.sample, _trajectory_of(record)
     slots = [slot for slot in sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
         score_whole = scoring_of(plugin.targets.scoring).score_record
@@ -109,16 +104,36 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     # It adds the claims that were made to the readings of slots.
     harmful = _harmful_row(record, trajectory.answer_text or "", pairs)
     rows = [score_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in pairs]
-    for metric, places in of_metrics.items():
-        if _is_mean_of_slots(metric, sample):
-            values = [(slots[at], scored[at].value) for at in places]
-            rows.append(score_row(record, metric, _mean_of(values)))
+    rows += _mean_rows(record, pairs, of_metrics)
     rows += words
     if record.mode != "no-tool":
         rows += knowing
     rows += harmful
     if GUESS_METRIC in of_metrics and sample.answerable:
         rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_points(sample).score, {})))
+    return rows
+
+
+def _trajectory_of(record: Record) -> Trajectory:
+    if record.trajectory is None:
+        raise RunStoreError(
+            f"the {record.mode} record of sample {record.sample.id} contains no trajectory",
+            hint="make the run again with this version of agrotools",
+        )
+    return record.trajectory
+
+
+def _mean_rows(
+    record: Record,
+    pairs: Sequence[tuple[Slot, SlotScore]],
+    of_metrics: Mapping[str, Sequence[int]],
+) -> list[Score]:
+    """Return a row of each metric that is the mean of its slots. ``of_metrics``: the places of these by metric."""
+    rows: list[Score] = []
+    for metric, places in of_metrics.items():
+        if _is_mean_of_slots(metric, record.sample):
+            values = [(pairs[at][0], pairs[at][1].value) for at in places]
+            rows.append(score_row(record, metric, _mean_of(values)))
     return rows
 
 

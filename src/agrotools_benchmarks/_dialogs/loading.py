@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import MODES, BenchmarkError, FileKind, FrozenModel, Mode, Sample, SampleFile
+from agrotools.core import MODES, BenchmarkError, FileKind, FrozenModel, Sample, SampleFile
 from agrotools.core.files import cache_dir, sha256_of_file, unexpected_content
 from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, resolve_file
@@ -338,9 +338,7 @@ class PublishedBenchmark:
             self.read(self.layout.find(data_root), self.settings(), progress), self.layout
         )
 
-    def benchmark_of(
-        self, read: ReadSet, settings: PublishedSettings, modes: tuple[Mode, ...] = MODES
-    ) -> Benchmark:
+    def benchmark_of(self, read: ReadSet, settings: PublishedSettings) -> Benchmark:
         """Build a benchmark from the entries that were read.
 
         Its content hash covers questions, gold, tools and files, like that of a benchmark folder.
@@ -381,7 +379,7 @@ class PublishedBenchmark:
             sources=(source,),
             protocol=paper.protocol,
             max_steps=paper.max_steps,
-            modes=modes,
+            modes=MODES,
             metadata=metadata,
         )
         return Benchmark.of(header, read.samples, read.root, read.external_folders)

@@ -7,13 +7,13 @@ The folder ``queue`` is written whole at the end of every command.
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue, field_serializer
 
@@ -413,41 +413,64 @@ def _outcome_fields(outcome: Checked | Dropped, record: DraftRecord) -> dict[str
     return {"sample": sample, "doubts": outcome.doubts}
 
 
+class _Passed(NamedTuple):
+    """A draft that passed the checks of its own, and the sample that it became."""
+
+    record: DraftRecord
+    sample: Sample
+
+
 def _write_queue(drafting: Drafting, records: Sequence[DraftRecord], done: Drafted) -> None:
     """Write the drafts that passed as a benchmark folder, the doubted ones first, and fill the outcome."""
     in_order = sorted(records, key=lambda record: record.number)
-    passed = [record for record in in_order if record.sample is not None]
+    passed = [_Passed(record, record.sample) for record in in_order if record.sample is not None]
     easy: set[str] = set()
     if drafting.options.kind == "question":
-        easy = {*easy_drafts([record.sample for record in passed if record.sample is not None])}
-    kept = [record for record in passed if record.sample and record.sample.id not in easy]
+        easy = {*easy_drafts([draft.sample for draft in passed])}
+    metadata = _funnel_metadata(in_order, easy)
+    done.funnel = stored_funnel(metadata)
+    done.examples = {record.reason: record.why for record in reversed(in_order) if record.reason}
+    kept = [draft for draft in passed if draft.sample.id not in easy]
+    done.queued = len(kept)
+    done.doubted = sum(bool(draft.record.doubts) for draft in kept)
+    if kept:
+        done.queue = drafting.out / QUEUE_FOLDER
+        kept.sort(key=lambda draft: (-len(draft.record.doubts), draft.record.number))
+        _write_folder(drafting, kept, metadata, done.queue)
+
+
+def _funnel_metadata(in_order: Sequence[DraftRecord], easy: Set[str]) -> dict[str, JsonValue]:
+    """Return the metadata on all drafts. ``easy``: ids of those left out as a constant answers their kind too often."""
     reasons = Counter(record.reason for record in in_order if record.reason)
     if easy:
         reasons["constant_baseline"] = len(easy)
     stages: list[tuple[str, tuple[str, ...]]] = []
     for record in in_order:
-        is_easy = record.sample is not None and record.sample.id in easy
-        family = record.sample.family if record.sample else record.family
-        stages.append((family, record.stages[:2] if is_easy else record.stages))
-    metadata = drafting_metadata(stages, reasons)
-    done.funnel = stored_funnel(metadata)
-    done.examples = {record.reason: record.why for record in reversed(in_order) if record.reason}
-    done.queued, done.doubted = len(kept), sum(bool(record.doubts) for record in kept)
-    if not kept:
-        return
-    kept.sort(key=lambda record: (-len(record.doubts), record.number))
-    done.queue = drafting.out / QUEUE_FOLDER
-    samples = [record.sample for record in kept if record.sample is not None]
-    findings = [
-        Finding(id=record.sample.id, check=DOUBT, severity="info", message=doubt)
-        for record in kept
-        if record.sample is not None
-        for doubt in record.doubts
+        sample = record.sample
+        if sample is None:
+            stages.append((record.family, record.stages))
+        elif sample.id in easy:
+            # Its calls ran, but it is not unique enough.
+            stages.append((sample.family, record.stages[:2]))
+        else:
+            stages.append((sample.family, record.stages))
+    return drafting_metadata(stages, reasons)
+
+
+def _write_folder(
+    drafting: Drafting, kept: Sequence[_Passed], metadata: Mapping[str, JsonValue], queue: Path
+) -> None:
+    """Write the folder for the review, completely or not at all."""
+    samples = [draft.sample for draft in kept]
+    doubts = [
+        Finding(id=draft.sample.id, check=DOUBT, severity="info", message=doubt)
+        for draft in kept
+        for doubt in draft.record.doubts
     ]
-    with replace_folder(done.queue) as folder:
+    with replace_folder(queue) as folder:
         copy_files(drafting.benchmark.root, samples, folder)
         copy_artifacts(drafting.out, samples, folder)
-        write_findings(folder, findings)
+        write_findings(folder, doubts)
         # A reviewer who changes a draft, or writes a question, is told what people noted.
         if labels := labels_of_folder(drafting.benchmark):
             write_labels(folder, labels)

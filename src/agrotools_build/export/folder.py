@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -26,7 +26,13 @@ from pydantic import JsonValue
 
 from agrotools.core import Sample
 from agrotools.core.files import artifact_path, sha256_of_file, write_whole
-from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader, resolve_file
+from agrotools.formats.benchmark import (
+    CARD_FILE,
+    CROISSANT_FILE,
+    BenchmarkHeader,
+    SourceNote,
+    resolve_file,
+)
 from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY, stored_funnel
 from agrotools.formats.tool_labels import LABELS_KEY
 from agrotools.formats.writing import replace_folder, write_samples
@@ -150,44 +156,56 @@ def rai_fields(
 
     ``origins``: number of values of answers by origin. Values in ``metadata.rai`` of the header override the defaults.
     """
-    names = "; ".join(
-        f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources
-    )
-    shares = [
-        f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; "
-        f"{100 * count / counts.total():.0f} % of samples are {most}."
-        for what, counts in (("source", counted["sources"]), ("task type", counted["task_types"]))
-        for most, count in counts.most_common(1)
-    ]
-    languages = " and ".join(
-        {"en": "English", "zh": "Chinese"}[name] for name in sorted(counted["languages"])
-    )
-    shared = TERMS["shared_files"].format(
-        counted["families"].total(), counted["file_kinds"].total()
-    )
     described: dict[str, Any] = {
         **TERMS["rai"],
-        **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
-        "dataCollection": defaults["dataCollection"] + (f" Sources: {names}." if names else ""),
+        **TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"],
         "machineAnnotationTools": [f"agrotools {version('agrotools')} (reference calls)"],
-        "dataBiases": [*shares, f"Questions are in {languages}."],
-        "dataLimitations": [*defaults["dataLimitations"], shared],
+        "dataBiases": [*_shares_of_samples(counted), f"Questions are in {_languages(counted)}."],
     }
+    described["dataCollection"] += _sources_named(header)
+    described["dataLimitations"] = [*described["dataLimitations"], _shared_files(counted)]
     if origins["tool"] or origins["reviewer"]:
-        said = TERMS["origins"].format(
-            all=sum(origins.values()),
-            label=origins["label"],
-            tool=origins["tool"],
-            reviewer=origins["reviewer"],
-        )
+        numbers = {origin: origins[origin] for origin in ("label", "tool", "reviewer")}
+        said = TERMS["origins"].format(all=sum(origins.values()), **numbers)
         described["dataAnnotationProtocol"] = [said]
     if missing := omissions(header.metadata):
         listed = "; ".join(f"{where}: {what}" for where, what in missing)
         described["dataCollectionMissingData"] = f"Left out while building: {listed}"
-    rai = header.metadata.get("rai")
-    if isinstance(rai, Mapping):
-        described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
+    own = header.metadata.get("rai")
+    if isinstance(own, Mapping):
+        described |= own
     return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
+
+
+_LANGUAGES = {"en": "English", "zh": "Chinese"}
+
+
+def _languages(counted: Counted) -> str:
+    """Return the languages of the questions as words."""
+    return " and ".join(_LANGUAGES[code] for code in sorted(counted["languages"]))
+
+
+def _shares_of_samples(counted: Counted) -> Iterator[str]:
+    """Yield how many sources and task types there are, and which share of samples the largest one has."""
+    for what, counts in (("source", counted["sources"]), ("task type", counted["task_types"])):
+        plural = "s" if len(counts) > 1 else ""
+        for largest, count in counts.most_common(1):
+            share = 100 * count / counts.total()
+            yield f"{len(counts)} {what}{plural}; {share:.0f} % of samples are {largest}."
+
+
+def _shared_files(counted: Counted) -> str:
+    """Return the number of samples and of files as a sentence."""
+    n_samples, n_files = counted["families"].total(), counted["file_kinds"].total()
+    return TERMS["shared_files"].format(n_samples, n_files)
+
+
+def _sources_named(header: BenchmarkHeader) -> str:
+    """Return a sentence with the sources and their addresses; empty if the header names none."""
+    names = [
+        f"{source.name} ({source.url})" if source.url else source.name for source in header.sources
+    ]
+    return f" Sources: {'; '.join(names)}." if names else ""
 
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -202,62 +220,83 @@ _MEDIA_TYPES = {
 def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
     """Return Croissant JSON-LD of the benchmark in ``folder``, with the SHA-256 of all files, but no gold."""
     counted = count_samples(samples)
-    known = {file.path: file.sha256 for sample in samples for file in sample.files}
-    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
-    facts = {
-        name: value
-        for name in ("creator", "url")
-        if isinstance(value := header.metadata.get(name), str)
-    }
-    begun = "SYNTHETIC, drawn by a program. " * header.synthetic
-    citations = [source.citation for source in header.sources if source.citation]
-    built = f"built with agrotools {version('agrotools')} after the design of AgroTools"
-    citation = f"{header.name} {header.version}, {built}"
-    sources = [
-        {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
-        | ({"url": source.url} if source.url else {})
-        for source in header.sources
-    ]
-    maker = facts.get("creator", f"agrotools {version('agrotools')}, from the sources it names")
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
-    # The form of versions that Croissant recommends has three numbers.
-    short = re.fullmatch(r"\d+(\.\d+)?", header.version)
+    product = f"agrotools {version('agrotools')}"
+    maker = _text_of(header, "creator", f"{product}, from the sources it names")
+    begun = "SYNTHETIC, drawn by a program. " if header.synthetic else ""
+    keywords = ["agriculture", "tool use", "multimodal models", "benchmark"]
+    if header.synthetic:
+        keywords.append("synthetic")
     return {
         "@context": TERMS["context"],
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS_TO),
         "name": header.name,
         "description": begun + (header.description or TERMS["description"]),
-        "version": header.version + ".0" * (2 - header.version.count(".") if short else 0),
+        "version": _three_numbers(header.version),
         "license": _spdx(header.licence),
-        "url": facts.get("url", CARD_FILE),
+        "url": _text_of(header, "url", CARD_FILE),
         "creator": {"@type": "Organization", "name": maker},
-        "datePublished": datetime.fromtimestamp(int(epoch) if epoch.isdecimal() else time(), UTC)
-        .date()
-        .isoformat(),
-        "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
+        "datePublished": _date_of_writing(),
+        "citeAs": _citation(header, product),
         "inLanguage": sorted(counted["languages"]),
-        "keywords": [
-            "agriculture",
-            "tool use",
-            "multimodal models",
-            "benchmark",
-            *["synthetic"] * header.synthetic,
-        ],
-        "isBasedOn": sources,
+        "keywords": keywords,
+        "isBasedOn": [_source_object(source) for source in header.sources],
         **rai_fields(header, counted, origins_of(samples)),
-        "distribution": [
-            _file_object(folder, path, known.get(path))
-            for path in paths
-            if (folder / path).is_file()
-        ],
+        "distribution": _file_objects(folder, samples),
         "recordSet": [TERMS["record_set"]],
     }
+
+
+def _text_of(header: BenchmarkHeader, key: str, default: str) -> str:
+    """Return a text of the metadata; ``default`` if it has none, or something else."""
+    value = header.metadata.get(key)
+    return value if isinstance(value, str) else default
+
+
+def _three_numbers(version_text: str) -> str:
+    """Return a version of one or two numbers with three, the form that Croissant recommends; others unchanged."""
+    if not re.fullmatch(r"\d+(\.\d+)?", version_text):
+        return version_text
+    return version_text + ".0" * (2 - version_text.count("."))
+
+
+def _date_of_writing() -> str:
+    """Return the day of ``SOURCE_DATE_EPOCH``, else today, in UTC."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    seconds = int(epoch) if epoch.isdecimal() else time()
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def _citation(header: BenchmarkHeader, product: str) -> str:
+    """Return how to cite the benchmark, and after it how to cite its sources."""
+    own = (
+        f"{header.name} {header.version}, built with {product} after the design of AgroTools "
+        "(arXiv 2605.22366)"
+    )
+    return "; ".join([own, *(source.citation for source in header.sources if source.citation)])
+
+
+def _source_object(source: SourceNote) -> dict[str, str]:
+    described = {
+        "@type": "CreativeWork",
+        "name": source.name,
+        "license": _spdx(source.licence),
+    }
+    return {**described, "url": source.url} if source.url else described
 
 
 def _spdx(licence: str) -> str:
     """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
     return TERMS["licences"].get(licence, {}).get("spdx", licence)
+
+
+def _file_objects(folder: Path, samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Return the description of header, samples and files of a benchmark, as far as they are in ``folder``."""
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
+    return [
+        _file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()
+    ]
 
 
 def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:

@@ -78,6 +78,7 @@ from agrotools_build.quality import PictureFeatures, picture_features
 from agrotools_build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools_build.sources.assembling import assembled
 from agrotools_build.sources.part import Originals, Part
+from agrotools_build.templates import Template
 from agrotools_build.templates.thing import Subject
 
 _CAMERA = {ExifTags.Base.Make, ExifTags.Base.Model, ExifTags.Base.Orientation}
@@ -226,69 +227,30 @@ def build_from_photos(
     """
     check_replaceable(out)
     backends = backends or {}
-    n_photos = len({matched.image for matched in seen.matched})
-    n_questions = plan.most_questions(n_photos)
-    skipped, columns = seen.skipped, list[Column]()
-    for column in plan.columns:
-        # Rows with unknown names are left out below: they need no answer.
-        needs = [need for need in open_questions_of_column(column, seen) if need.key != NAMES]
-        if column.is_asked and not needs:
-            columns.append(column)
-        elif needs:
-            lacking = ", ".join(dict.fromkeys(need.key for need in needs))
-            asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
-            reason = f"column is skipped because the plan does not set {lacking}{asked}"
-            if column.ask and lacking == "ask":
-                reason = f"column is skipped. {needs[0].question}"
-            skipped.add(
-                column.column, reason, f"answer it by --set '{column.column}.{needs[0].key}=...'"
-            )
+    skipped = seen.skipped
+    columns = _columns_to_ask(seen, plan)
     agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
     values = {column: answers for column, (answers, _) in agreed.items()}
+    asked = _Asked(seen, plan, columns, values)
+    # One body, as copies of photographs stay in the scratch folder until they are in the benchmark.
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         originals = Originals(Path(scratch))
-        pictures = _select_pictures(values, n_questions, skipped)
-        stored = _stored(seen, plan, columns, values, originals, pictures, progress)
-        part_of = stored.part_of
+        stored = _stored(asked, originals, progress)
         copies = sets_of_copies(stored.digest_of, seen.sources, stored.features)
         are_together = plan.copies == "one-cluster"
         clusters = stored.clusters(copies) if are_together else {}
-        labels = asked_labels(columns, part_of)
-        lacking = columns_without_recogniser(labels, backends)
-        recognised = [column for column in columns if column.column not in lacking]
-        observed = observe_photos(recognised, part_of, originals.files, progress, backends)
-        compared = tuple(compare_with_tool(observed, columns, part_of))
+        measured = _measure_photos(columns, stored.part_of, originals, progress, backends)
+        compared = measured.compared
         used = dict[str, int]()
-        described = partial(
-            _described,
-            seen=seen,
-            not_needed={path for of_column in values.values() for path in of_column} - pictures,
-            plan=plan,
-            part_of=part_of,
-            most=n_questions,
-            skipped=skipped,
-            used=used,
-            checks=tool_checks(observed, recognised, part_of, backends),
-            labels=labels,
-        )
-        part = _part(
-            columns,
-            part_of,
-            clusters,
-            lacking,
-            plan,
-            originals,
-            skipped,
-            n_questions,
-            described,
+        described = partial(_described, asked=asked, stored=stored, measured=measured, used=used)
+        part = replace(
+            _part(asked, stored.part_of, clusters, measured.lacking, originals), described=described
         )
         labels_of_all = labels_of_subjects(part.subjects)
         paired = None
         if strangers is not None:
-            column = _column_for_strangers(columns, part_of)
-            shown = _stored_strangers(strangers, column, plan, originals, part_of, skipped)
-            part = replace(part, subjects=[*part.subjects, *(subject for subject, _ in shown)])
-            paired = partial(_with_strangers, strangers=shown, column=column, skipped=skipped)
+            subjects, paired = _strangers(strangers, asked, stored.part_of, originals)
+            part = replace(part, subjects=[*part.subjects, *subjects])
         try:
             header = assembled(
                 [part],
@@ -309,7 +271,7 @@ def build_from_photos(
     checks = stored_checks(header.metadata)
     write_whole(out / AGREEMENT_FILE, csv_text(photos_csv(checks)).encode(), synced=False)
     warnings = [
-        *_unknown_names(columns, part_of),
+        *_unknown_names(columns, stored.part_of),
         *copies_that_differ(copies, columns, values, seen),
         *label_warnings(stored_labels(header.metadata), backends),
     ]
@@ -328,50 +290,135 @@ def build_from_photos(
     )
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked about: the columns without open questions, and the value of each photo in them.
+
+    ``values``: by column and photo, without those that a second observer contradicts.
+    """
+
+    seen: DetectedTable
+    plan: Plan
+    columns: Sequence[Column]
+    values: Mapping[str, Mapping[Path, Value]]
+
+    @property
+    def skipped(self) -> SkippedRows:
+        """What is left out, to which every step of a build adds."""
+        return self.seen.skipped
+
+    @property
+    def n_questions(self) -> int:
+        """Largest number of questions."""
+        return self.plan.most_questions(len({matched.image for matched in self.seen.matched}))
+
+    @property
+    def photos(self) -> set[Path]:
+        """Photos with a value in any column."""
+        return {path for of_column in self.values.values() for path in of_column}
+
+
+def _columns_to_ask(seen: DetectedTable, plan: Plan) -> list[Column]:
+    """Return the columns of the plan without open questions; the others are added to the skipped ones."""
+    columns: list[Column] = []
+    for column in plan.columns:
+        # Rows with unknown names are left out below: they need no answer.
+        needs = [need for need in open_questions_of_column(column, seen) if need.key != NAMES]
+        if column.is_asked and not needs:
+            columns.append(column)
+        elif needs:
+            lacking = ", ".join(dict.fromkeys(need.key for need in needs))
+            asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
+            reason = f"column is skipped because the plan does not set {lacking}{asked}"
+            if column.ask and lacking == "ask":
+                reason = f"column is skipped. {needs[0].question}"
+            hint = f"answer it by --set '{column.column}.{needs[0].key}=...'"
+            seen.skipped.add(column.column, reason, hint)
+    return columns
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What the tools say of the photos before any question is chosen."""
+
+    labels: Sequence[ToolLabels]
+    """labels of the columns of names, and the results that mean them"""
+    lacking: Mapping[str, str]
+    """columns whose tool knows none of their labels, and why they are not asked"""
+    checks: Sequence[ToolCheck]
+    """how often the tool agrees with the table, by column"""
+    compared: tuple[str, ...]
+    """the same for numbers, as lines that name a slip in the table"""
+
+
+def _measure_photos(
+    columns: Sequence[Column],
+    part_of: Mapping[str, list[Pictured]],
+    originals: Originals,
+    progress: Progress,
+    backends: Mapping[str, str],
+) -> _Measured:
+    """Run the tool of each column on its photos, unless its recogniser knows none of the labels.
+
+    Raises:
+        InfrastructureError: no tool worker starts.
+    """
+    labels = asked_labels(columns, part_of)
+    lacking = columns_without_recogniser(labels, backends)
+    recognised = [column for column in columns if column.column not in lacking]
+    observed = observe_photos(recognised, part_of, originals.files, progress, backends)
+    return _Measured(
+        labels,
+        lacking,
+        tool_checks(observed, recognised, part_of, backends),
+        tuple(compare_with_tool(observed, columns, part_of)),
+    )
+
+
 def _count_used(
     samples: Sequence[Sample],
-    *,
+    asked: _Asked,
     part_of: Mapping[str, list[Pictured]],
-    plan: Plan,
-    most: int,
-    skipped: SkippedRows,
     used: dict[str, int],
 ) -> set[str]:
-    """Write into ``used`` how many photos of each column the samples ask about, and why not others into ``skipped``.
+    """Write into ``used`` how many photos of each column the samples ask about, and say why not about the others.
 
-    ``most``: largest number of questions. Returns: names of the photos that are asked about, and of those that would
-    be with a larger number.
+    Returns: names of the photos that are asked about, and of those that would be with a larger number of questions.
     """
     usable: set[str] = set()
-    reached = most if len(samples) >= most else 0
+    reached = asked.n_questions if len(samples) >= asked.n_questions else 0
     for column, pictured in part_of.items():
-        of_column = (
-            sample
+        photos = {str(each.file.sha256): each for each in pictured}
+        shown = {
+            str(file.sha256)
             for sample in samples
             if sample.metadata["column"] == column and sample.answerable
-        )
-        shown = {str(file.sha256) for sample in of_column for file in sample.files}
+            for file in sample.files
+        }
         used[column] = len(shown)
-        names = {str(each.file.sha256): each.name for each in pictured}
-        values = {str(each.file.sha256): each.value for each in pictured}
-        groups = {str(each.file.sha256): dict(each.slices) for each in pictured}
-        usable |= {names[digest] for digest in shown & names.keys()}
-        for digest in sorted(names.keys() - shown):
-            others = [value for other, value in values.items() if other != digest]
-            reason, hint = _why_unused(values[digest], others, plan, column, reached)
-            is_alone = [*groups.values()].count(groups[digest]) == 1
-            if is_alone and isinstance(values[digest], bool):
+        usable |= {photos[digest].name for digest in shown & photos.keys()}
+        for digest in sorted(photos.keys() - shown):
+            photo = photos[digest]
+            if isinstance(photo.value, bool) and _is_alone(photo, photos.values()):
                 # A yes or no is asked about several photos, and more questions would not help.
-                reason = f"no other photo has the same {' and '.join(groups[digest])}"
-                finest = _finest(groups.values())
+                reason = f"no other photo has the same {' and '.join(photo.slices)}"
+                finest = _finest([each.slices for each in photos.values()])
                 hint = f"--set '{finest}.ask=nothing' does not keep these photos apart"
-            elif not shown and len({*values.values()}) == 1:
+            elif not shown and len({each.value for each in photos.values()}) == 1:
                 reason = "all its photos have the same answer"
                 hint = "add photos with other answers"
+            else:
+                others = [each.value for other, each in photos.items() if other != digest]
+                reason, hint = _why_unused(photo.value, others, asked.plan, column, reached)
             if reason == _limit_reached(reached):
-                usable.add(names[digest])
-            skipped.add_photo(column, reason, hint, names[digest])
+                usable.add(photo.name)
+            asked.skipped.add_photo(column, reason, hint, photo.name)
     return usable
+
+
+def _is_alone(photo: Pictured, photos: Iterable[Pictured]) -> bool:
+    """Return True if no other photo has the same values in the columns of slices."""
+    return [each.slices for each in photos].count(photo.slices) == 1
 
 
 def _limit_reached(questions: int) -> str:
@@ -450,13 +497,32 @@ def _column_for_strangers(
     return column
 
 
+def _strangers(
+    strangers: Images,
+    asked: _Asked,
+    part_of: Mapping[str, list[Pictured]],
+    originals: Originals,
+) -> tuple[list[Subject], Callable[[list[Chosen], list[Subject]], list[Chosen]]]:
+    """Return the subjects of the strangers, and what adds their questions to those of the photos.
+
+    Raises:
+        BenchmarkError: no column holds names, or none of the strangers can be shown.
+    """
+    column = _column_for_strangers(asked.columns, part_of)
+    shown = _stored_strangers(strangers, column, asked, originals, part_of)
+
+    def add_twins(chosen: list[Chosen], _subjects: list[Subject]) -> list[Chosen]:
+        return with_strangers(chosen, shown, column, asked.skipped)
+
+    return [subject for subject, _ in shown], add_twins
+
+
 def _stored_strangers(
     strangers: Images,
     column: Column,
-    plan: Plan,
+    asked: _Asked,
     originals: Originals,
     part_of: Mapping[str, list[Pictured]],
-    skipped: SkippedRows,
 ) -> list[tuple[Subject, SampleFile]]:
     """Return the strangers that can be opened and are none of the photos, each once."""
     known = {str(each.file.sha256) for pictured in part_of.values() for each in pictured}
@@ -465,12 +531,12 @@ def _stored_strangers(
         if fault := _fault_of(path, column):
             reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
             hint = fault.hint or "replace it by one that opens"
-            skipped.add("stranger", reason, hint, example=path.name)
+            asked.skipped.add("stranger", reason, hint, example=path.name)
             continue
-        file = _stored_file(path, column, plan, originals, set())
+        file = _stored_file(path, column, asked.plan, originals, set())
         if str(file.sha256) in known:
             reason = "is one of the photos, or a copy of another stranger"
-            skipped.add("stranger", reason, "remove it from one folder", example=path.name)
+            asked.skipped.add("stranger", reason, "remove it from one folder", example=path.name)
             continue
         known.add(str(file.sha256))
         subject = stranger_subject(len(stored) + 1, file, path, strangers.folder, column)
@@ -483,27 +549,18 @@ def _stored_strangers(
     return stored
 
 
-def _with_strangers(
-    chosen: list[Chosen],
-    subjects: list[Subject],  # noqa: ARG001 (the hook of ``assembled`` has it)
-    *,
-    strangers: Sequence[tuple[Subject, SampleFile]],
-    column: Column,
-    skipped: SkippedRows,
-) -> list[Chosen]:
-    return with_strangers(chosen, strangers, column, skipped)
-
-
 class _Stored(NamedTuple):
     """Pictures that can be opened. ``part_of``: by column. ``digest_of``: hash of the stored file, by photo.
 
-    ``n_cleaned``: how many were freed from metadata about people. ``features``: what they look like.
+    ``n_cleaned``: how many were freed from metadata about people. ``features``: what they look like. ``not_needed``:
+    photos with values that so few questions do not need.
     """
 
     part_of: dict[str, list[Pictured]]
     digest_of: dict[Path, str]
     n_cleaned: int
     features: dict[Path, PictureFeatures]
+    not_needed: set[Path]
 
     def clusters(self, copies: Sequence[Sequence[Path]]) -> dict[str, str]:
         """Return the name of a cluster for each photo, by its hash, that is one of several copies."""
@@ -514,45 +571,52 @@ class _Stored(NamedTuple):
         }
 
 
-def _stored(
-    seen: DetectedTable,
-    plan: Plan,
-    columns: Sequence[Column],
-    values: Mapping[str, Mapping[Path, Value]],
-    originals: Originals,
-    pictures: Set[Path],
-    progress: Progress,
-) -> _Stored:
-    """Return the pictures of each column that can be opened."""
-    faults: dict[Path, ToolError | None] = {}
+def _stored(asked: _Asked, originals: Originals, progress: Progress) -> _Stored:
+    """Return the pictures of each column that are needed and can be opened."""
+    pictures = _select_pictures(asked.photos, asked.n_questions, asked.skipped)
+    slices = _slices_of_photos(asked)
     features: dict[Path, PictureFeatures] = {}
-    for column in columns:
-        for path in sorted(pictures & values[column.column].keys() - faults.keys()):
-            if fault := faults.setdefault(path, _fault_of(path, column, features)):
-                reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
-                seen.skipped.add(
-                    "picture",
-                    reason,
-                    fault.hint or "replace it by one that opens",
-                    example=path.name,
-                )
-            progress("pictures opened", len(faults), len(pictures))
-    slices = defaultdict[Path, dict[str, str]](dict)
-    for column in (each for each in plan.columns if each.ask == "slice"):
-        for _, path, text in seen.cells_of(column.column):
-            slices[path] |= {} if cells.is_empty(text) else {column.column: text}
+    faults = _open_photos(asked, pictures, features, progress)
     cleaned: set[Path] = set()
-    part_of: dict[str, list[Pictured]] = {column.column: [] for column in columns}
+    part_of: dict[str, list[Pictured]] = {column.column: [] for column in asked.columns}
     digest_of: dict[Path, str] = {}
-    for column in columns:
-        for path, value in values[column.column].items():
+    for column in asked.columns:
+        for path, value in asked.values[column.column].items():
             if path not in pictures or faults[path] is not None:
                 continue
-            file = _stored_file(path, column, plan, originals, cleaned)
+            file = _stored_file(path, column, asked.plan, originals, cleaned)
             digest_of[path] = str(file.sha256)
-            shown = Pictured(file, value, slices[path], seen.images.shown_name(path))
+            shown = Pictured(file, value, slices[path], asked.seen.images.shown_name(path))
             part_of[column.column].append(shown)
-    return _Stored(part_of, digest_of, len(cleaned), features)
+    return _Stored(part_of, digest_of, len(cleaned), features, asked.photos - pictures)
+
+
+def _open_photos(
+    asked: _Asked, pictures: Set[Path], features: dict[Path, PictureFeatures], progress: Progress
+) -> dict[Path, ToolError | None]:
+    """Return why each of the pictures cannot be used, None if it can; ``features`` get what it looks like."""
+    faults: dict[Path, ToolError | None] = {}
+    for column in asked.columns:
+        for path in sorted(pictures & asked.values[column.column].keys() - faults.keys()):
+            fault = faults[path] = _fault_of(path, column, features)
+            if fault is not None:
+                reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+                hint = fault.hint or "replace it by one that opens"
+                asked.skipped.add("picture", reason, hint, example=path.name)
+            progress("pictures opened", len(faults), len(pictures))
+    return faults
+
+
+def _slices_of_photos(asked: _Asked) -> defaultdict[Path, dict[str, str]]:
+    """Return the values of each photo in the columns of slices; empty cells have none."""
+    slices = defaultdict[Path, dict[str, str]](dict)
+    for column in asked.plan.columns:
+        if column.ask != "slice":
+            continue
+        for _, path, text in asked.seen.cells_of(column.column):
+            if not cells.is_empty(text):
+                slices[path][column.column] = text
+    return slices
 
 
 def _stored_file(
@@ -591,38 +655,39 @@ def _unknown_names(
 
 
 def _part(
-    columns: Sequence[Column],
+    asked: _Asked,
     part_of: Mapping[str, list[Pictured]],
     clusters: Mapping[str, str],
     lacking: Mapping[str, str],
-    plan: Plan,
     originals: Originals,
-    skipped: SkippedRows,
-    n_questions: int,
-    described: Callable[[Sequence[Sample]], dict[str, JsonValue]],
 ) -> Part:
-    subjects, templates = [], []
-    places: dict[str, int] = {}
-    columns_of: dict[str, set[str]] = {}
-    for name, pictured in part_of.items():
-        for each in pictured:
-            columns_of.setdefault(str(each.file.sha256), {*map(str, each.slices.items())}).add(name)
-    columns_by_hash = {digest: frozenset(names) for digest, names in columns_of.items()}
-    groups = grouped(columns_by_hash, compared_columns(plan))
+    """Return subjects and questions of all columns.
+
+    ``clusters``: by hash, of photos that are copies of one another. ``lacking``: as in :class:`_Measured`.
+
+    Raises:
+        BenchmarkError: no column has a picture.
+    """
+    plan = asked.plan
+    groups = grouped(_columns_by_photo(part_of), compared_columns(plan))
     clusters = joined_clusters(clusters, groups)
-    for number, column in enumerate(columns):
+    subjects: list[Subject] = []
+    templates: list[Template] = []
+    n_of_kind: Counter[str] = Counter()
+    for number, column in enumerate(asked.columns):
         pictured = part_of[column.column]
         if not pictured:
             continue
         kind = measures()[column.ask].kind
-        place = places[kind] = places.get(kind, -1) + 1
-        numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
+        place = n_of_kind[kind]
+        n_of_kind[kind] += 1
         without = lacking.get(column.column, "")
         subjects += subjects_of(column, number, pictured, groups, clusters, without)
+        numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
-        what = "; ".join(skipped.lines()[:_MOST_REASONS]) or "the plan ignores all columns"
+        what = "; ".join(asked.skipped.lines()[:_MOST_REASONS]) or "the plan ignores all columns"
         raise BenchmarkError(
             f"no questions can be generated: {what}",
             hint="run the command again with such --set, or correct the table",
@@ -634,38 +699,45 @@ def _part(
         ),
         subjects=subjects,
         questions=templates,
-        samples=n_questions,
+        samples=asked.n_questions,
         files=originals.files,
-        described=described,
     )
+
+
+def _columns_by_photo(part_of: Mapping[str, list[Pictured]]) -> dict[str, frozenset[str]]:
+    """Return the columns with a value for a photo, and its slices, by its hash: equal ones may be asked together."""
+    columns_of: dict[str, set[str]] = {}
+    for name, pictured in part_of.items():
+        for each in pictured:
+            slices = {*map(str, each.slices.items())}
+            columns_of.setdefault(str(each.file.sha256), slices).add(name)
+    return {digest: frozenset(names) for digest, names in columns_of.items()}
 
 
 def _described(
     samples: Sequence[Sample],
     *,
-    seen: DetectedTable,
-    not_needed: Set[Path],
-    plan: Plan,
-    part_of: Mapping[str, list[Pictured]],
-    most: int,
-    skipped: SkippedRows,
+    asked: _Asked,
+    stored: _Stored,
+    measured: _Measured,
     used: dict[str, int],
-    checks: Sequence[ToolCheck],
-    labels: Sequence[ToolLabels],
 ) -> dict[str, JsonValue]:
     """Return what the header says about the finished samples: how many rows they use, what they leave out, and how
-    often the tool agrees with the table. ``not_needed``: photos with values that so few questions do not need."""
-    usable = _count_used(samples, part_of=part_of, plan=plan, most=most, skipped=skipped, used=used)
-    usable |= {seen.images.shown_name(path) for path in not_needed}
+    often the tool agrees with the table. ``used`` gets the number of photos in questions by column."""
+    seen = asked.seen
+    usable = _count_used(samples, asked, stored.part_of, used)
+    usable |= {seen.images.shown_name(path) for path in stored.not_needed}
     use = TableUse(
         used=sum(_shown_first(seen, each.image) in usable for each in seen.matched),
         with_photo=len(seen.matched) + seen.n_elsewhere,
     )
     return {
         USE_KEY: use.model_dump(mode="json"),
-        "dropped": [*filter(None, [use.warning()]), *skipped.lines()],
-        METADATA_KEY: [check.model_dump(mode="json", exclude_none=True) for check in checks],
-        LABELS_KEY: [of_column.model_dump(mode="json") for of_column in labels],
+        "dropped": [*filter(None, [use.warning()]), *asked.skipped.lines()],
+        METADATA_KEY: [
+            check.model_dump(mode="json", exclude_none=True) for check in measured.checks
+        ],
+        LABELS_KEY: [of_column.model_dump(mode="json") for of_column in measured.labels],
     }
 
 
@@ -674,11 +746,8 @@ def _shown_first(seen: DetectedTable, image: Path) -> str:
     return seen.images.shown_name(seen.copies.get(image, image))
 
 
-def _select_pictures(
-    values: Mapping[str, Mapping[Path, Value]], samples: int, skipped: SkippedRows
-) -> set[Path]:
+def _select_pictures(paths: set[Path], samples: int, skipped: SkippedRows) -> set[Path]:
     """Return the pictures to open: all, or an even selection by the hash of their names if there are very many."""
-    paths = {path for of_column in values.values() for path in of_column}
     most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
     if len(paths) <= most:
         return paths

@@ -49,6 +49,7 @@ from agrotools_build.boxes import (
     LEFT_OUT,
     SIZES,
     Fit,
+    Size,
     choose_sizes,
     count_marks,
     find_photos,
@@ -854,55 +855,39 @@ def _counts(
 
     Empty cells are unknown.
     """
-    counted = [count_marks(one.marks) for one in annotated]
-    labels = sorted({label for counts, _ in counted for label in counts})
-    fields = sorted({field for one in annotated for field in one.values})
     names = {name for one in annotated for name in one.names.values()}
     alike = Counter(re.split(r"[\\/]", name)[-1] for name in names)
     photos, chosen = find_photos(
         annotated, lambda name: _annotated_image(images, name, alike), readings, wanted
     )
-    for one, image in zip(annotated, photos, strict=True):
-        if image and one.original:
-            sources[image] = one.original
-    sizes = {image: photo_sizes(image) for image in photos if image}
+    sizes = {photo: photo_sizes(photo) for photo in photos if photo}
+    matched = [
+        _Annotated(one, photo, sizes[photo] if photo else [])
+        for one, photo in zip(annotated, photos, strict=True)
+    ]
+    for each in matched:
+        if each.photo and each.marked.original:
+            sources[each.photo] = each.marked.original
     changed = [
-        (one, image, sizes[image])
-        for one, image in zip(annotated, photos, strict=True)
-        if image and fit_of(one, sizes[image]) == Fit.CHANGED
+        (each.marked, each.photo, each.sizes)
+        for each in matched
+        if each.photo and each.fit == Fit.CHANGED
     ]
     if changed:
         sizes_as = choose_sizes(changed, readings, sizes_as)
+    labels = sorted({label for each in matched for label in each.counts})
+    fields = sorted({field for one in annotated for field in one.values})
     rows: list[Row] = []
-    for number, (one, image, (counts, faults)) in enumerate(
-        zip(annotated, photos, counted, strict=True), start=2
-    ):
-        if image and one.fault:
-            hint = "keep one of them, or give them different names"
-            skipped.add("picture", one.fault, hint, number, image.name)
+    for number, each in enumerate(matched, start=2):
+        if each.photo and (reason := _why_not_taken(each, sizes_as)):
+            fault, hint = reason
+            skipped.add("picture", fault, hint, number, each.photo.name)
             continue
-        fit = fit_of(one, sizes[image]) if image else Fit.SAME
-        if image and (fit == Fit.OTHER or (fit == Fit.CHANGED and sizes_as == LEFT_OUT)):
-            # It says nothing of this photo, not even that nothing is in it.
-            hint = "check which photo was annotated"
-            skipped.add("picture", size_fault(one), hint, number, image.name)
-            continue
-        for label, fault in faults if image else ():
-            skipped.add(label, fault, "correct the annotation", number, one.name)
-        # A number or choice may be said instead of marking the objects, so that they are not known to be absent.
-        otherwise = None if one.values and not one.marks else 0
-        numbers = [counts.get(label, otherwise) for label in labels]
-        is_fitted = fit == Fit.CHANGED and sizes_as == FITTED
-        frames = [one.size] if is_fitted and one.size else sizes[image] if image else []
-        outside = [mark.label or "object" for mark in marks_outside(one.marks, frames)]
-        if outside:
-            fault = "box lies outside the picture, which may be another photo of that name"
-            skipped.add(outside[0], fault, "check which photo was annotated", number, one.name)
-            numbers = [None] * len(labels)
+        numbers = _numbers_of(each, labels, sizes_as, number, skipped)
         texts = ["" if count is None else str(count) for count in numbers]
-        values = [one.values.get(field, "") for field in fields]
-        photo = image.relative_to(images.folder).as_posix() if image else one.name
-        rows.append((number, (photo, *texts, *values)))
+        values = [each.marked.values.get(field, "") for field in fields]
+        name = each.photo.relative_to(images.folder).as_posix() if each.photo else each.marked.name
+        rows.append((number, (name, *texts, *values)))
     names_of_columns = [*labels, *fields]
     columns = unique_names([wanted or chosen or "photo", *names_of_columns])
     return SheetTable(
@@ -913,6 +898,50 @@ def _counts(
         counted=columns[1 : len(labels) + 1],
         attribute=next((one.attribute for one in annotated if one.attribute), None),
     )
+
+
+class _Annotated:
+    """An annotated picture with its photo, None if it is not in the folder, and the sizes that the photo may have."""
+
+    def __init__(self, marked: Marked, photo: Path | None, sizes: list[Size]) -> None:
+        self.marked = marked
+        self.photo = photo
+        self.sizes = sizes
+        self.fit = fit_of(marked, sizes) if photo else Fit.SAME
+        self.counts, self.faults = count_marks(marked.marks)
+
+
+def _why_not_taken(each: _Annotated, sizes_as: str | None) -> tuple[str, str] | None:
+    """Return why annotations are not those of their photo, and what to do; None if they are."""
+    if each.marked.fault:
+        return each.marked.fault, "keep one of them, or give them different names"
+    if each.fit == Fit.OTHER or (each.fit == Fit.CHANGED and sizes_as == LEFT_OUT):
+        # They say nothing of this photo, not even that nothing is in it.
+        return size_fault(each.marked), "check which photo was annotated"
+    return None
+
+
+def _numbers_of(
+    each: _Annotated,
+    labels: Sequence[str],
+    sizes_as: str | None,
+    row: int,
+    skipped: SkippedRows,
+) -> list[int | None]:
+    """Return the number of objects of each class in a picture; None where it is not known."""
+    marked = each.marked
+    for label, fault in each.faults if each.photo else ():
+        skipped.add(label, fault, "correct the annotation", row, marked.name)
+    is_fitted = each.fit == Fit.CHANGED and sizes_as == FITTED
+    frames = [marked.size] if is_fitted and marked.size else each.sizes
+    outside = [mark.label or "object" for mark in marks_outside(marked.marks, frames)]
+    if outside:
+        fault = "box lies outside the picture, which may be another photo of that name"
+        skipped.add(outside[0], fault, "check which photo was annotated", row, marked.name)
+        return [None] * len(labels)
+    # A number or choice may be said instead of marking the objects, so that they are not known to be absent.
+    otherwise = None if marked.values and not marked.marks else 0
+    return [each.counts.get(label, otherwise) for label in labels]
 
 
 def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Path | None:

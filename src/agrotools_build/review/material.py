@@ -12,7 +12,7 @@ from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, U
 from agrotools.core.files import MANIFEST_FILE
 from agrotools.core.progress import Progress, no_progress
 from agrotools.core.readings import Readings
-from agrotools.core.texts import benchmark_title, command_line, count_text
+from agrotools.core.texts import benchmark_title, command_line, count_text, counted_names
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE, BenchmarkHeader
 from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY
 from agrotools.formats.writing import replace_folder
@@ -32,6 +32,7 @@ from agrotools_build.quality import Finding, write_findings
 from agrotools_build.review.agreement import (
     REVIEW_FILE,
     Decision,
+    Status,
     apply_edits,
     review_status,
     valid_decisions,
@@ -282,6 +283,8 @@ OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"
 _UNDECIDED = "without a decision"
 """Reason for which ``--accepted`` drops a sample."""
+_DIFFER = "reviewers differ"
+"""Reason for which ``--disputed drop`` drops a sample."""
 
 
 class Applied(FrozenModel):
@@ -319,7 +322,38 @@ def apply_review(
     and None, if ``out`` overlaps the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not
     fit, ``out`` holds something else.
     """
-    if (benchmark := material.benchmark) is None:
+    benchmark = _benchmark_to_review(material, out)
+    settled = _settle(material, decisions, disputed=disputed, accepted=accepted)
+    samples = _remaining_samples(material, benchmark, settled)
+    if not samples:
+        raise BenchmarkError(
+            "no sample would be left: nobody accepted one",
+            hint="look at the decisions with --summary",
+        )
+    remaining = {sample.id for sample in samples}
+    changed = {
+        "edited": settled.with_status("edited"),
+        "corrected": tuple(name for name in material.corrected if name in remaining),
+        "written": tuple(name for name in _written_ids(material) if name in remaining),
+    }
+    header = _header(benchmark, material, settled, changed)
+    faults = _write_reviewed(material, benchmark, header, samples, out)
+    undecided = [name for name in settled.with_status("undecided") if name not in settled.gone]
+    return Applied(
+        out=str(out),
+        kept=len(samples),
+        dropped=settled.dropped,
+        disputed=settled.with_status("disputed"),
+        undecided=len(undecided),
+        faults=faults,
+        **changed,
+    )
+
+
+def _benchmark_to_review(material: Material, out: Path) -> Benchmark:
+    """Return the benchmark under review; UsageError if it is a run, or if ``out`` overlaps its folder."""
+    benchmark = material.benchmark
+    if benchmark is None:
         where = material.roots[0] if material.roots else "DIR"
         why = "decisions can be applied to a benchmark folder, not to a run"
         raise UsageError(
@@ -332,79 +366,109 @@ def apply_review(
     if target.is_relative_to(root) or root.is_relative_to(target):
         why = f"{out} is, contains or is inside the folder under review"
         raise UsageError(why, hint="choose another folder with --out")
-    by_sample = valid_decisions(decisions, material.contents)
-    standings = {
-        sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts
+    return benchmark
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """What the decisions of all reviewers come to."""
+
+    decided: Mapping[str, Sequence[Decision]]
+    """valid decisions by sample"""
+    statuses: Mapping[str, Status]
+    """by sample, in the order of the benchmark"""
+    dropped: dict[str, tuple[str, ...]]
+    """ids of dropped samples by reason"""
+
+    def with_status(self, status: Status) -> tuple[str, ...]:
+        """Return the ids of the samples with a status."""
+        return tuple(name for name, of_sample in self.statuses.items() if of_sample == status)
+
+    @property
+    def gone(self) -> set[str]:
+        """Ids of all dropped samples."""
+        return {name for names in self.dropped.values() for name in names}
+
+
+def _settle(
+    material: Material,
+    decisions: Sequence[Decision],
+    *,
+    disputed: OnDisputed | None,
+    accepted: bool,
+) -> _Settled:
+    """Decide for each sample whether it is dropped, and why.
+
+    Raises:
+        UsageError: reviewers differ, and ``disputed`` does not say what then happens.
+    """
+    decided = valid_decisions(decisions, material.contents)
+    statuses: dict[str, Status] = {
+        name: review_status(decided.get(name, [])) for name in material.facts
     }
-    changed, contested = (
-        tuple(sample_id for sample_id, standing in standings.items() if standing == kind)
-        for kind in ("edited", "disputed")
+    dropped: dict[str, list[str]] = {}
+    for name, status in statuses.items():
+        if status == "rejected":
+            # A sample rejected by several has the reason of the first.
+            dropped.setdefault(decided[name][0].reason, []).append(name)
+        elif status == "disputed" and disputed == "drop":
+            dropped.setdefault(_DIFFER, []).append(name)
+        elif status == "undecided" and accepted:
+            dropped.setdefault(_UNDECIDED, []).append(name)
+    settled = _Settled(
+        decided, statuses, {reason: tuple(names) for reason, names in dropped.items()}
     )
+    contested = settled.with_status("disputed")
     if contested and disputed is None:
-        examples = ", ".join(contested[:5]) + (
-            f" and {len(contested) - 5} more" if len(contested) > 5 else ""
-        )
         hint = (
             "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
         )
-        raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
-    dropped: dict[str, tuple[str, ...]] = {}
-    for sample_id, standing in standings.items():
-        if standing == "rejected" or (standing == "disputed" and disputed == "drop"):
-            # A sample rejected by several has the reason of the first.
-            reason = (
-                by_sample[sample_id][0].reason if standing == "rejected" else "reviewers differ"
-            )
-            dropped[reason] = (*dropped.get(reason, ()), sample_id)
-        elif standing == "undecided" and accepted:
-            dropped[_UNDECIDED] = (*dropped.get(_UNDECIDED, ()), sample_id)
-    gone = {sample_id for ids in dropped.values() for sample_id in ids}
+        why = f"reviewers differ on {len(contested)} samples: {counted_names(contested, 5)}"
+        raise UsageError(why, hint=hint)
+    return settled
+
+
+def _written_ids(material: Material) -> list[str]:
+    """Return the ids of the samples that reviewers wrote from nothing."""
     versions = material.versions
-    written = versions.written if versions else []
-    latest = [
-        (versions.sample(sample.id) if versions else None) or sample for sample in benchmark.samples
+    return [sample.id for sample in versions.written] if versions else []
+
+
+def _remaining_samples(material: Material, benchmark: Benchmark, settled: _Settled) -> list[Sample]:
+    """Return the samples that are not dropped, as reviewers corrected, wrote and edited them."""
+    versions = material.versions
+    samples = list(benchmark.samples)
+    if versions is not None:
+        latest = [versions.sample(sample.id) or sample for sample in samples]
+        samples = [*latest, *versions.written]
+    kept = [sample for sample in samples if sample.id not in settled.gone]
+    edited = set(settled.with_status("edited"))
+    return [
+        _edited(sample, settled.decided[sample.id]) if sample.id in edited else sample
+        for sample in kept
     ]
-    kept = [sample for sample in (*latest, *written) if sample.id not in gone]
-    remaining = [_edited(each, by_sample[each.id]) if each.id in changed else each for each in kept]
-    remaining_ids = {sample.id for sample in remaining}
-    corrected_ids = tuple(one for one in material.corrected if one in remaining_ids)
-    written_ids = tuple(sample.id for sample in written if sample.id in remaining_ids)
-    if not remaining:
-        raise BenchmarkError(
-            "no sample would be left: nobody accepted one",
-            hint="look at the decisions with --summary",
-        )
+
+
+def _write_reviewed(
+    material: Material,
+    benchmark: Benchmark,
+    header: BenchmarkHeader,
+    samples: Sequence[Sample],
+    out: Path,
+) -> tuple[str, ...]:
+    """Write the new folder, completely or not at all, and return what ``agrotools benchmarks check`` finds in it."""
+    root = benchmark.root
     with replace_folder(out) as folder:
-        remaining = [*map(benchmark.prepare, remaining)]
-        copy_files(root, remaining, folder)
+        prepared = [*map(benchmark.prepare, samples)]
+        copy_files(root, prepared, folder)
         if (root / LABELS_FILE).is_file():
             write_labels(folder, read_labels(root))
         if (root / QUALITY_FILE).is_file():
-            write_findings(
-                folder, [flag for sample in remaining for flag in material.flags.get(sample.id, ())]
-            )
-        review = {
-            "dropped": len(gone),
-            "edited": [*changed],
-            "corrected": [*corrected_ids],
-            "written": [*written_ids],
-        }
-        header = _header(benchmark, material, by_sample, review, corrected_ids)
-        write_benchmark(folder, header, remaining)
-        faults = tuple(
-            f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder)
-        )
-    return Applied(
-        out=str(out),
-        kept=len(remaining),
-        edited=changed,
-        corrected=corrected_ids,
-        written=written_ids,
-        dropped=dropped,
-        disputed=contested,
-        undecided=sum(standings[one] == "undecided" and one not in gone for one in standings),
-        faults=faults,
-    )
+            flags = [flag for sample in prepared for flag in material.flags.get(sample.id, ())]
+            write_findings(folder, flags)
+        write_benchmark(folder, header, prepared)
+        faults = validate_folder(folder)
+    return tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in faults)
 
 
 def _edited(sample: Sample, decisions: Sequence[Decision]) -> Sample:
@@ -427,19 +491,25 @@ def _edited(sample: Sample, decisions: Sequence[Decision]) -> Sample:
 def _header(
     benchmark: Benchmark,
     material: Material,
-    decided: Mapping[str, Sequence[Decision]],
-    counts: Mapping[str, JsonValue],
-    corrected: Collection[str],
+    settled: _Settled,
+    changed: Mapping[str, Sequence[str]],
 ) -> BenchmarkHeader:
+    """Return the header of the new folder. ``changed``: ids of edited, corrected and written samples."""
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal
     digest = (
         {"journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest()} if log.is_file() else {}
     )
-    review = {"of": benchmark.content_hash, **digest, **counts}
+    ids: dict[str, JsonValue] = {kind: [*names] for kind, names in changed.items()}
+    review: JsonValue = {
+        "of": benchmark.content_hash,
+        **digest,
+        "dropped": len(settled.gone),
+        **ids,
+    }
     metadata = {**header.metadata, "review": review}
     if DRAFTS_KEY in metadata:
-        by_family = reviewed_by_family(benchmark.samples, decided, corrected)
+        by_family = reviewed_by_family(benchmark.samples, settled.decided, changed["corrected"])
         metadata[REVIEWED_KEY] = {**by_family}
     return header.model_copy(update={"version": version, "metadata": metadata})

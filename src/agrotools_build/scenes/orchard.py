@@ -45,6 +45,8 @@ from agrotools_build.scenes.scene import (
 NOTHING = np.float32(np.inf)
 _SPRITE_LENGTH, _SPRITE_WIDTH = 72, 52
 _SPRITES = 8
+_TEETH = 18
+"""Teeth of the margin of a leaf."""
 FOLIAGE = spectra("foliage")
 """Reflectances of leaves, bark, ground and sky."""
 
@@ -158,7 +160,7 @@ def backdrop(rng: Rng, shape: tuple[int, int], sky: float, horizon: float) -> tu
     return light, (distance + np.where(trees > 0.5, 350.0 * mottle, 0.0)).astype(np.float32)
 
 
-def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[np.uint8]]:
+def leaf_sprites(rng: Rng, slim: float = 1.0) -> list[NDArray[np.uint8]]:
     """Return leaves along the x axis, with three channels: cover, relief (128 is flat), and half of the leaf."""
     u = ((np.arange(_SPRITE_LENGTH, dtype=np.float32) - 1.5) / (_SPRITE_LENGTH - 4))[None, :]
     v = (
@@ -172,7 +174,9 @@ def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[n
         shape = shape / shape.max() * np.float32(slim * rng.uniform(0.66, 0.86))
         bend = rng.normal(0, 0.16)
         across = v - bend * (4.0 * inside * (1.0 - inside) - 0.4)
-        margin = shape * (1.0 + 0.07 * np.abs((inside * teeth + 0.3 * np.sign(across)) % 1.0 - 0.5))
+        margin = shape * (
+            1.0 + 0.07 * np.abs((inside * _TEETH + 0.3 * np.sign(across)) % 1.0 - 0.5)
+        )
         cover = np.clip((margin - np.abs(across)) * 9.0 + 0.5, 0.0, 1.0) * ((u > 0) & (u < 1))
         stalk = (np.abs(across) < 0.055) & (u <= 0.06)
         cover = np.maximum(cover, stalk)

@@ -357,6 +357,6 @@ def _words(things: Sequence[Thing]) -> dict[str, str]:
     return words
 
 
-def field_templates(language: Language = "en") -> tuple[Template, ...]:
-    """Return the templates for pictures of fields in a language."""
-    return tuple(template for file in TEMPLATES for template in load_templates(file, language))
+def field_templates() -> tuple[Template, ...]:
+    """Return the templates for pictures of fields."""
+    return tuple(template for file in TEMPLATES for template in load_templates(file))

@@ -24,6 +24,10 @@ Fields = Mapping[str, Sequence[Any]]
 PLACE = "row-number"
 """Answer to ``--id`` that names zones by their place in the file."""
 NUMBERED = "zones_numbered"
+# Usual names of fields, in English and in the languages in which tables of own photos are read. Plot, sub-plot, block,
+# replicate, field, trial, location and their names and numbers are terms of BrAPI 2.1 (levels of observation units) and
+# of MIAPPE 1.1; breedbase writes plot_name, plot_number, block_number and rep_number. Name and folder are elements of
+# KML. Other words are translations of these. A field of any other name is given by --id.
 _PLOTS = frozenset(
     "plot subplot microplot parcel parcela parcelas parcelle parcella microparcelle parzelle parzellen parzella "
     "particella perceel poletko placette teilstuck versuchsparzelle talhao experimentalunit 小区 地块 田块 区画 "
@@ -48,10 +52,12 @@ _ENDINGS = frozenset(
         *"id ids n no nr nb num number nummer numero name nom label code key 号 编号 名称 名".split(),
     ]
 )
+"""What may stand behind a usual name: ``PlotID``, ``plot_number``."""
 _STARTS = frozenset(
     "id n no nr num numero number nom nombre nome name cod code codigo label iddela iddeparcela idde numde numerode "
     "nombrede codigode codede nomde nomdela numerodela numberof numberofthe".split()
 )
+"""What may stand before it: ``COD_TALHAO``, as in forest inventories of Brazil."""
 _MOST_TOGETHER = 3
 """Number of fields that name a zone together: site, block and plot."""
 _LONGEST_NAME = 20
