@@ -125,7 +125,7 @@ def test_a_selection_and_a_whole_run_are_compared_on_their_common_questions(runs
 
 
 def test_the_gate_refuses_a_selection_against_a_whole_run(runs: dict[str, Path]):
-    with pytest.raises(UsageError, match="different task types: 14 of 30 .* / all"):
+    with pytest.raises(UsageError, match=r"different task types: 14 of 30 .* / all"):
         gate_runs(runs["weeds"], runs["whole"])
 
 
