@@ -409,6 +409,7 @@ def evaluate(
     *,
     mode: Mode | str = "all",
     quick: bool = False,
+    task_types: Sequence[str] = (),
     limit: int | None = None,
     shard: tuple[int, int] | str | None = None,
     epochs: int = 1,
@@ -431,6 +432,7 @@ def evaluate(
             resumed only if ``out`` is its folder, because its code may have changed under the same name.
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
         quick: run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own.
+        task_types: run only questions of these task types, e.g. ``["pest_diagnosis"]``, in a run folder of its own.
         limit: run a fixed random subset of this many samples in each mode; all by default.
         shard: run one of several parts of the samples, for runs on several machines: ``(3, 16)`` or ``"3/16"`` is the
             third of 16. :func:`merge` joins them.
@@ -455,6 +457,7 @@ def evaluate(
     given = {
         "mode": mode,
         "quick": quick,
+        "task_types": task_types,
         "limit": limit,
         "epochs": epochs,
         "protocol": protocol,

@@ -86,7 +86,9 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
         headers.append(TableColumn(("tools",), "words"))
     headers += [column.header for column in columns]
     version = next((summary.benchmark_version for summary in summaries), "")
-    table = new_table(benchmark_title(benchmark, version), headers)
+    selections = dict.fromkeys(str(each.task_types) for each in summaries if each.task_types)
+    title = ", ".join([benchmark_title(benchmark, version), *selections])
+    table = new_table(title, headers)
 
     summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
     letters, notes = _letters(result), Notes()

@@ -12,6 +12,7 @@ from agrotools.exit_codes import FAULTS
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
+    from agrotools.runner.gating import GatedRuns
     from agrotools.scoring.gate import Gate
     from agrotools.scoring.table_scores import TableReading
 
@@ -136,15 +137,15 @@ def gate(
         _save(new, save)
         return
     how = TableReading(cluster, new_readings(yes=False))
-    result, newer, older = _tested(
-        new, against, mode, max_drop / 100, how, allow_invalid=allow_invalid
-    )
+    tested = _tested(new, against, mode, max_drop / 100, how, allow_invalid=allow_invalid)
     print_readings(how.readings)
-    lines = gate_lines(result, newer, older)
+    result, task_types = tested.result, tested.task_types
+    lines = gate_lines(result, tested.new, tested.old, task_types)
     if as_json:
         verdict = {"verdict": lines[0], "passed": result.passed}
         read = how.readings.as_data() if how.readings.taken else {}
-        print_json(result.model_dump(mode="json") | verdict | read)
+        part = {"task_types": task_types.model_dump(mode="json")} if task_types else {}
+        print_json(result.model_dump(mode="json") | verdict | part | read)
     else:
         typer.echo("\n".join(lines))
         if new.is_dir() and against.is_dir():
@@ -179,10 +180,10 @@ def _tested(
     how: "TableReading",
     *,
     allow_invalid: bool,
-) -> "tuple[Gate, str, str]":
-    """Test the new version against the older one, both runs or tables; return the result and both models."""
+) -> "GatedRuns":
+    """Test the new version against the older one, both runs or tables."""
     from agrotools.core import UsageError
-    from agrotools.runner.gating import gate_runs
+    from agrotools.runner.gating import GatedRuns, gate_runs
     from agrotools.runner.rescore import check_distinct
     from agrotools.runner.saved_run import is_saved_run
     from agrotools.scoring.gate import gate_tables
@@ -196,11 +197,11 @@ def _tested(
         warn_of_hidden([path for path in (new, against) if path.is_file()])
         tested = gate_tables(new, against, max_drop, allow_invalid=allow_invalid, how=how)
         check_distinct([new, against])
-        return tested
+        return GatedRuns(*tested)
     gated = gate_runs(new, against, mode, max_drop, allow_invalid=allow_invalid)
     for text in gated.warnings:
         typer.echo(f"warning: {text}", err=True)
-    return gated.result, gated.new, gated.old
+    return gated
 
 
 def _save(run: Path, file: Path) -> None:

@@ -260,7 +260,8 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
             Loading(config.benchmark.data_root, config.benchmark.options, files_later=True),
         )
         part = "-quick" if config.benchmark.quick else ""
-        if config.benchmark.limit:
+        # With task types, all scenes are drawn, so that the limit is one on the questions of these types.
+        if config.benchmark.limit and not config.benchmark.task_types:
             part += f"-limit-{config.benchmark.limit}"
             some = [
                 each

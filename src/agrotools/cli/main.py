@@ -123,6 +123,7 @@ USUAL = {
     "mode",
     "out",
     "quick",
+    "task_types",
     "limit",
     "data_root",
     "protocol",

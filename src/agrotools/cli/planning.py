@@ -35,7 +35,7 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     with without_keys():
         plan = plan_run(config, benchmark)
         name = benchmark_title(benchmark.name, benchmark.version)
-        title = f"{name}{part_text(config.benchmark)}, {', '.join(plan.items.sizes())}"
+        title = f"{name}{part_text(plan.manifest)}, {', '.join(plan.items.sizes())}"
         shown = config.run.name or name_in_tables(config.model.name)
         run = StudyRun(shown, title, config.with_options(out=plan.folder))
         return inspect_run(run, benchmark, estimates=True)
@@ -208,20 +208,29 @@ def _whole_benchmark_text(runs: Sequence[Path], benchmark: "Benchmark", price: s
     from agrotools.runner.plan import work_items
     from agrotools.runner.policies import run_protocol
     from agrotools.runner.store import read_manifest
+    from agrotools.runner.task_types import select_task_types
 
     manifests = [read_manifest(run) for run in runs]
     n_asked = 0
     has_price = False
+    task_types = manifests[0].task_types
+    selected_ids: list[str] = []
+    if task_types is not None:
+        _, selected_ids = select_task_types(benchmark, task_types.names, quick=False)
     for each in manifests:
         single_shot = run_protocol(each.protocol).single_shot
-        items = work_items(benchmark.samples, each.modes, 1, single_shot=single_shot)
+        items = work_items(
+            benchmark.samples, each.modes, 1, single_shot=single_shot, only=selected_ids
+        )
         n_asked = max(n_asked, len(items.sample_ids()))
         # A dry run estimates the cost of models at an endpoint, not of agents, whose requests are not known.
         if each.base_url and price_of(each.base_url, each.model, price):
             has_price = True
-    modes = f" in {' and '.join(manifests[0].modes)}" if n_asked < len(benchmark.samples) else ""
+    n_all = len(selected_ids) or len(benchmark.samples)
+    modes = f" in {' and '.join(manifests[0].modes)}" if n_asked < n_all else ""
     cost = "; --dry-run shows its cost" if has_price else ""
-    return f"the whole benchmark, {count_text(n_asked, 'question')}{modes}{cost}"
+    whole = "all of these task types" if task_types else "the whole benchmark"
+    return f"{whole}, {count_text(n_asked, 'question')}{modes}{cost}"
 
 
 def _merge_command(run: Path) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, ToolImages
 from agrotools.core.files import sha256_of_json
-from agrotools.core.texts import name_in_tables
+from agrotools.core.texts import count_text, name_in_tables
 from agrotools.formats.tool_check import ToolCheck
 
 
@@ -42,6 +42,32 @@ class Shard(FrozenModel):
 
     def __repr__(self) -> str:
         return f"{self} of {', '.join(f'{mode} {n}' for mode, n in self.planned.items())}"
+
+
+def task_types_text(names: Sequence[str]) -> str:
+    """Return task types in plain words: ``tree counting, pest diagnosis and weed identification``."""
+    *others, last = [name.replace("_", " ") for name in names]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+class TaskTypes(FrozenModel):
+    """Task types that a run is limited to (``--task-type``), in the order of the tables of scores."""
+
+    names: tuple[str, ...]
+    n_questions: int
+    """Number of questions of these task types."""
+    n_of: int
+    """Number of questions of the benchmark, or of its quick part if the run is limited to that, too."""
+
+    @property
+    def words(self) -> str:
+        """Names in plain words: ``pest diagnosis and weed identification``."""
+        return task_types_text(self.names)
+
+    def __str__(self) -> str:
+        return f"{self.n_questions:,} of {count_text(self.n_of, 'question')}, only {self.words}"
+
+    __repr__ = __str__
 
 
 def conditions_label(degrade: str, faults: str) -> str:
@@ -135,6 +161,10 @@ class Manifest(FrozenModel):
     epochs: int
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
+    task_types: Annotated[TaskTypes | None, Field(exclude_if=lambda types: types is None)] = None
+    """Task types that the run is limited to; None: all."""
+    n_questions: int = 0
+    """Number of questions of the whole benchmark; 0 in runs of versions that did not store it."""
     sample_ids: tuple[str, ...]
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
@@ -167,7 +197,7 @@ def parse_manifest(path: Path) -> Manifest:
 IDENTITY = (
     *"scoring benchmark benchmark_hash degrade faults model model_hash server protocol".split(),
     *"images tool_images settings max_steps seed toolset_hash tool_data tools backends tool_servers".split(),
-    *"prompt_hash quick shard".split(),
+    *"prompt_hash quick task_types shard".split(),
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 

@@ -88,6 +88,8 @@ def citation(
     date = f"{last_record_at(run):%Y-%m-%d}"
     part = "the quick part of " if manifest.quick else ""
     benchmark = benchmark_title(manifest.benchmark, manifest.benchmark_version)
+    if manifest.task_types:
+        benchmark += f", {manifest.task_types}"
     sentences = [
         f"{cited_model(manifest)} on {part}{benchmark}{' (drawn pictures)' if manifest.synthetic else ''}.",
         *(_sentence(mode, score) for mode, score in scores.items()),

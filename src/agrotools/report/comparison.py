@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode
 from agrotools.core.texts import count_text
+from agrotools.formats.manifest import task_types_text
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
@@ -124,6 +125,8 @@ def _marks(comparison: RunComparison) -> list[str]:
     marks = [comparison.benchmark] if comparison.benchmark else []
     if comparison.quick:
         marks.append("quick part")
+    if comparison.task_types:
+        marks.append(f"only {task_types_text(comparison.task_types)}")
     if comparison.synthetic:
         marks.append(DRAWN_NOTE)
     if comparison.privileged:
@@ -221,7 +224,8 @@ def model_verdict(
 def more_samples(difference: Estimate) -> int | None:
     """Return about how many more samples would show a difference of this size (80 % power), to two digits.
 
-    None if the difference is shown, or is too small for 100,000 samples."""
+    In the mode step-by-step these are steps. None if the difference is shown, or is too small for 100,000 samples.
+    """
     if difference.growth is None or difference.differs():
         return None
     more = difference.n * (difference.growth - 1)
@@ -260,11 +264,23 @@ def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterat
         yield f"detectable difference {detectable} points"
     if is_tested and (more := more_samples(estimate)):
         observed = percent(abs(estimate.value))
-        yield f"about {more} more samples needed to show a difference of {observed} points"
+        unit = "steps" if mode == "step-by-step" else "samples"
+        yield f"about {more:,} more {unit} needed to show a difference of {observed} points"
 
 
 def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:
     """Yield lines on what the headline difference does not hold."""
+    estimate = comparison.modes[mode][metric].overall
+    is_tested = is_held(comparison, mode, estimate) and not comparison.same_records
+    n_questions = comparison.n_questions
+    # Steps cannot be counted against the questions of a benchmark.
+    if is_tested and n_questions and mode != "step-by-step":
+        more = more_samples(estimate)
+        if more and estimate.n + more > n_questions:
+            yield (
+                f"so many more samples do not exist: the benchmark has {count_text(n_questions, 'question')}. Repeats "
+                "(--epochs) help only as far as answers vary from repeat to repeat; else use another benchmark"
+            )
     if missing := comparison.missing.get(mode):
         names = (comparison.first, comparison.second)
         difference = comparison.modes[mode][metric].overall

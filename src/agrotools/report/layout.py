@@ -422,10 +422,14 @@ def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
 def run_names(summaries: Sequence[Summary]) -> list[str]:
     """Return a distinct name for each run: its model, and the tools that it was offered if these were not all.
 
-    A quick part is named as such beside a whole benchmark. Runs of the same model also have the benchmark options in
-    their names if these differ, else the protocol; names that are still the same are numbered."""
+    A quick part is named as such beside a whole benchmark, and so are task types beside others. Runs of the same model
+    also have the benchmark options in their names if these differ, else the protocol; names that are still the same are
+    numbered."""
     some_quick = len({summary.quick for summary in summaries}) > 1
-    models = [_model_name(summary, name_quick=some_quick) for summary in summaries]
+    some_types = len({str(summary.task_types) for summary in summaries}) > 1
+    models = [
+        _model_name(summary, name_quick=some_quick, name_types=some_types) for summary in summaries
+    ]
     options_differ = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
@@ -437,13 +441,15 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     ]
 
 
-def _model_name(summary: Summary, *, name_quick: bool) -> str:
-    """Return the model of a run with what it was offered: tools, quick part, degraded pictures and faults."""
+def _model_name(summary: Summary, *, name_quick: bool, name_types: bool) -> str:
+    """Return the model of a run with what it was offered: tools, part of the benchmark, pictures and faults."""
     name = harmless(summary.name or name_in_tables(summary.model)) or "run"
     if summary.tools != "all":
         name += f", tools {summary.tools}"
     if name_quick and summary.quick:
         name += " (quick part)"
+    if name_types and summary.task_types:
+        name += f" (only {harmless(summary.task_types.words)})"
     options = summary.benchmark_options
     if options.get("tool_images"):
         name += ", tool images"

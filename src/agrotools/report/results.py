@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from agrotools.core import FrozenModel, Mode, Protocol, UsageError, first_error
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, sha256_of_json, write_whole
 from agrotools.core.texts import benchmark_title, command_line, count_text
-from agrotools.formats.manifest import Manifest
+from agrotools.formats.manifest import Manifest, TaskTypes
 from agrotools.report.citing import ModeScore, citation, cited_model, mode_scores
 from agrotools.report.html.page import content_hash, page_style
 from agrotools.report.html.runs import stored_yardsticks
@@ -51,6 +51,8 @@ class Result(FrozenModel):
     """Hash of the whole benchmark: questions, answers and files."""
     quick: bool
     """True if only the quick part was run."""
+    task_types: Annotated[TaskTypes | None, Field(exclude_if=lambda types: types is None)] = None
+    """Task types that the run was limited to; absent: all."""
     synthetic: bool
     """True if the pictures are drawn: scores then say nothing about real fields."""
     questions_hash: str
@@ -117,7 +119,7 @@ def result_of(run: Path) -> Result:
 
 
 _OF_MANIFEST = (
-    *"benchmark benchmark_version benchmark_options benchmark_hash quick synthetic".split(),
+    *"benchmark benchmark_version benchmark_options benchmark_hash quick task_types synthetic".split(),
     *"privileged sealed protocol prompt_hash toolset toolset_hash tool_data agrotools".split(),
 )
 
@@ -211,9 +213,15 @@ def results_tables(results: Sequence[Result]) -> list[ReportTable]:
 
     Results of other questions are never in the same table.
     """
-    groups: dict[tuple[str, str, str, bool], list[Result]] = {}
+    groups: dict[tuple[str, str, str, bool, str], list[Result]] = {}
     for result in results:
-        key = (result.benchmark, result.benchmark_version, result.benchmark_hash, result.quick)
+        key = (
+            result.benchmark,
+            result.benchmark_version,
+            result.benchmark_hash,
+            result.quick,
+            str(result.task_types),
+        )
         groups.setdefault(key, []).append(result)
     titles = [_title(group[0]) for group in groups.values()]
     tables: list[ReportTable] = []
@@ -225,6 +233,7 @@ def results_tables(results: Sequence[Result]) -> list[ReportTable]:
 
 def _title(result: Result) -> str:
     part = ", quick part" if result.quick else ""
+    part += f", {result.task_types}" if result.task_types else ""
     return f"{benchmark_title(result.benchmark, result.benchmark_version)}{part}"
 
 

@@ -39,6 +39,7 @@ class RunEntry:
     protocol: str = ""
     modes: tuple[str, ...] = ()
     quick: bool = False
+    task_types: str = ""
     done: int = 0
     planned: int = 0
     score: float | None = None
@@ -81,6 +82,7 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
             protocol=manifest.protocol,
             modes=manifest.modes,
             quick=manifest.quick,
+            task_types=manifest.task_types.words if manifest.task_types else "",
             done=n_finished,
             planned=sum(manifest.planned.values()),
             score=score,
@@ -144,6 +146,7 @@ def _entry_texts(entry: RunEntry, *, with_benchmark: bool) -> dict[str, str]:
         "protocol": entry.protocol,
         "mode": ", ".join(entry.modes),
         "quick": "yes" if entry.quick else "",
+        "task types": entry.task_types,
         "USD": f"{entry.usd:.2f}" if entry.usd is not None else "",
         "last record": last,
     }

@@ -301,7 +301,11 @@ def _size_text(shown: Screen, measure: Measure | None) -> str:
         size = f"{count_text(n_samples, 'question')}, {estimate.n} scored"
     else:
         size = count_text(n_samples, "question")
-    return f": {size}{', the quick part (--quick)' if summary.quick else ''}"
+    part = ", the quick part (--quick)" if summary.quick else ""
+    if types := summary.task_types:
+        whole = "the quick part" if summary.quick else "the benchmark"
+        part = f", of {types.n_of:,} of {whole}: only {harmless(types.words)}"
+    return f": {size}{part}"
 
 
 def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:

@@ -164,8 +164,10 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
-    """Return lines on quick parts, shards and weights, and one for each score with an interval over sources."""
+    """Return lines on parts of a benchmark and weights, and one for each score with an interval over sources."""
     lines = [_QUICK] if any(summary.quick for summary in summaries) else []
+    types = dict.fromkeys(str(summary.task_types) for summary in summaries if summary.task_types)
+    lines += [_TASK_TYPES.format(each) for each in types]
     parts = [part for summary in summaries for part in summary.modes.values()]
     lines += dict.fromkeys(_WEIGHTED[part.weighting] for part in parts if part.weighting)
     shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
@@ -201,6 +203,7 @@ def _reach_text(estimate: Estimate, of_what: str) -> str:
 SHARD = (
     "shard {}: part of a run, whose scores are no result; agrotools merge joins it with the others"
 )
+_TASK_TYPES = "{}: a part of the benchmark (--task-type), whose scores are not those of the whole"
 _WEIGHTED = {
     "task types": "scores are means over task types: each task type counts the same, however many questions it has",
     "samples": "scores are weighted means: the benchmark gives each of its questions a weight",

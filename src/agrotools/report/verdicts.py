@@ -5,6 +5,7 @@ goes out as the words that terminal, page, JUnit and Markdown show. No other mod
 """
 
 from agrotools.core.texts import count_text
+from agrotools.formats.manifest import TaskTypes
 from agrotools.report.layout import harmless, interval_text, measure_text, percent, points
 from agrotools.runner.until_decided import SequentialComparison
 from agrotools.scoring.gate import BEYOND, Gate, held_by
@@ -124,17 +125,21 @@ def _block_verdict(look: SequentialComparison) -> str:
     return NO_DIFFERENCE if look.look == look.looks else "not decided yet"
 
 
-def gate_lines(result: Gate, new: str, old: str) -> list[str]:
-    """Return the result as text: the verdict first; ``new`` and ``old``: names of the models."""
+def gate_lines(result: Gate, new: str, old: str, task_types: TaskTypes | None = None) -> list[str]:
+    """Return the result as text: the verdict first; ``new`` and ``old``: names of the models.
+
+    ``task_types``: those that both runs are limited to.
+    """
     verdict = _verdict_line(result)
     bound = result.bound
     n = units_text(bound.n, result.mode)
+    part = f", only {harmless(task_types.words)}" if task_types else ""
     lines = [
         verdict,
         f"{measure_text(result.mode, result.metric)}: {percent(result.new)} (new, {harmless(new)}), "
         f"{percent(result.old)} (old, {harmless(old)})",
-        f"new minus old {points(result.difference)} points: drop {100 * bound.drop:.1f}, one-sided 95 % lower bound "
-        f"{100 * bound.lower:.1f}; {n} in {count_text(bound.n_clusters, 'cluster')}",
+        f"{_change_text(bound.drop)}; one-sided 95 % bound: {_change_text(bound.lower)}; "
+        f"{n} in {count_text(bound.n_clusters, 'cluster')}{part}",
         _power_line(result),
     ]
     if result.drops is not None:
@@ -149,6 +154,11 @@ def gate_lines(result: Gate, new: str, old: str) -> list[str]:
             samples = count_text(n_samples, "sample")
             lines.append(f"not compared: {samples} with a {held} only in the {version} version")
     return lines
+
+
+def _change_text(drop: float) -> str:
+    """Return a drop of the score in points; one below 0 is a gain."""
+    return f"{'drop' if drop >= 0 else 'gain'} of {100 * abs(drop):.1f} points"
 
 
 def _verdict_line(result: Gate) -> str:

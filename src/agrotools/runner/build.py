@@ -23,7 +23,7 @@ from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import cache_dir, sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
-from agrotools.formats.manifest import Manifest, identity_hash
+from agrotools.formats.manifest import Manifest, TaskTypes, identity_hash
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.formats.tool_labels import stored_labels
@@ -59,6 +59,7 @@ from agrotools.runner.run_settings import (
     resolve_settings,
     tool_model,
 )
+from agrotools.runner.task_types import select_task_types
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.served.tools import NO_SERVERS, ServedToolset
 
@@ -168,19 +169,26 @@ def plan_run(
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
     executor_class(config.tools.executor)  # one that is not installed is refused here
     _check_payment(config, source, vision_model)
+    task_types, selected_ids = _selected_part(config.benchmark, benchmark)
+    modes = _modes_of(config, settings, benchmark, source)
     items = work_items(
         benchmark.samples,
-        _modes_of(config, settings, benchmark, source),
+        modes,
         config.run.epochs,
         single_shot=source.single_shot,
         limit=config.benchmark.limit,
-        only=benchmark.header.quick if config.benchmark.quick else (),
+        only=selected_ids,
     )
+    if task_types is not None and not len(items):
+        raise UsageError(
+            f"no question of {task_types.words} can be asked in mode {' or '.join(modes)}",
+            hint="choose another --mode or --task-type",
+        )
     _check_libraries(benchmark, settings, source, items)
     manifest = describe_run(
         config, settings, benchmark, source, items, vision_model, endpoint.server
     )
-    manifest = manifest.model_copy(update={"tool_servers": served.uses})
+    manifest = manifest.model_copy(update={"tool_servers": served.uses, "task_types": task_types})
     if config.benchmark.shard:
         from agrotools.runner.shards import shard_run
 
@@ -198,6 +206,15 @@ def plan_run(
         server=endpoint.server,
         served=served,
     )
+
+
+def _selected_part(
+    chosen: BenchmarkConfig, benchmark: Benchmark
+) -> tuple[TaskTypes | None, Sequence[str]]:
+    """Return the task types that a run is limited to, and the ids of its samples; none and no ids if it asks all."""
+    if chosen.task_types:
+        return select_task_types(benchmark, chosen.task_types, quick=chosen.quick)
+    return None, benchmark.header.quick if chosen.quick else ()
 
 
 def _tool_servers_of(config: EvalConfig, benchmark: Benchmark) -> ServedToolset:
@@ -332,11 +349,12 @@ def _is_raster(benchmark: Benchmark, file: SampleFile) -> bool:
         return False
 
 
-def part_text(benchmark: BenchmarkConfig) -> str:
+def part_text(manifest: Manifest) -> str:
     """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
-    quick = ", quick part" if benchmark.quick else ""
-    shard = f", shard {benchmark.shard}" if benchmark.shard else ""
-    return quick + shard
+    quick = ", quick part" if manifest.quick else ""
+    task_types = f", {manifest.task_types}" if manifest.task_types else ""
+    shard = f", shard {manifest.shard}" if manifest.shard else ""
+    return quick + task_types + shard
 
 
 def benchmark_notes(benchmark: Benchmark) -> list[str]:
@@ -357,15 +375,17 @@ _LIBRARIES = (
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else different."""
+    """Return ``runs/BENCHMARK[-quick][-types]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else
+    different."""
     quick = "-quick" if manifest.quick else ""
+    types = "-types" if manifest.task_types else ""
     model = _safe_name(_short_model_name(manifest.model))[-_MOST_IN_FOLDER:]
     identity = identity_hash(manifest)[:6]
     shard = ""
     if manifest.shard:
         digits = len(str(manifest.shard.count))  # the numbers of all shards are as wide as the last
         shard = f"-shard-{manifest.shard.number:0{digits}}-of-{manifest.shard.count}"
-    return Path("runs") / f"{manifest.benchmark}{quick}-{model}-{identity}{shard}"
+    return Path("runs") / f"{manifest.benchmark}{quick}{types}-{model}-{identity}{shard}"
 
 
 _MOST_IN_FOLDER = 80
@@ -418,7 +438,7 @@ def describe_run(
         tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared)
     )
     executed = benchmark.header.installed(_offered(benchmark, config, items))
-    is_part = chosen.quick or chosen.limit is not None
+    is_part = chosen.quick or chosen.task_types or chosen.limit is not None
     return Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -430,6 +450,7 @@ def describe_run(
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
         quick=chosen.quick,
+        n_questions=len(items.ids),
         tool_checks=tuple(stored_checks(benchmark.header.metadata)),
         benchmark_warnings=(
             *stored_warnings(benchmark.header.metadata),

@@ -54,6 +54,8 @@ class BenchmarkConfig(_Config):
     data_root: Path | None = None
     quick: bool = False
     """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
+    task_types: tuple[str, ...] = ()
+    """Task types whose questions are run, in a run folder of its own; empty for all."""
     limit: Annotated[int | None, Field(ge=1)] = None
     shard: str = ""
     """``NUMBER/COUNT``: run only this part of the samples (:mod:`agrotools.runner.shards`); empty for all."""

@@ -161,7 +161,7 @@ def execute_plan(
         shown = plan.config.run.name or source.name
         bar = Progress(
             progress,
-            f"{shown} on {plan.benchmark.name}{part_text(plan.config.benchmark)}",
+            f"{shown} on {plan.benchmark.name}{part_text(plan.manifest)}",
             len(todo),
             n_finished,
             (lambda: stats) if stats else None,

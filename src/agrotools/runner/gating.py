@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from agrotools.core import Mode, UsageError
-from agrotools.formats.manifest import Manifest
+from agrotools.formats.manifest import Manifest, TaskTypes
 from agrotools.runner.rescore import (
     benchmark_differences,
     check_distinct,
@@ -25,13 +25,15 @@ from agrotools.scoring.gate import Gate, gate
 class GatedRuns(NamedTuple):
     """Result of testing a new run against an older one.
 
-    ``new``, ``old``: names of the models; ``warnings``: what speaks against the test.
+    ``new``, ``old``: names of the models; ``warnings``: what speaks against the test; ``task_types``: those that both
+    runs are limited to.
     """
 
     result: Gate
     new: str
     old: str
     warnings: tuple[str, ...] = ()
+    task_types: TaskTypes | None = None
 
 
 def gate_runs(
@@ -71,7 +73,8 @@ def gate_runs(
         )
         warnings = tuple(warnings_of_looks((newer, older)))
     check_distinct([new, old])
-    return GatedRuns(result, of_new.shown_model, of_old.shown_model, warnings)
+    names = (of_new.shown_model, of_old.shown_model)
+    return GatedRuns(result, *names, warnings, of_new.task_types)
 
 
 def _differences(manifests: Sequence[Manifest], *, compare_modes: bool) -> list[str]:
@@ -92,6 +95,7 @@ def _differences(manifests: Sequence[Manifest], *, compare_modes: bool) -> list[
 _COMPARED_FIELDS = {
     "scoring": ("scoring versions", "whole"),
     "quick": ("parts of the benchmark", "whole"),
+    "task_types": ("task types", "all"),
     "degrade": ("degradations", "none"),
     "faults": ("faults in tool calls", "none"),
     "shard": ("shards", "whole"),

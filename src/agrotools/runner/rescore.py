@@ -273,16 +273,27 @@ def compare_runs(runs: Sequence[Path]) -> list[RunComparison]:
     contents = [content_of(run) for run in runs]
     same_records = [one == another for one, another in combinations(contents, 2)]
     described: list[RunComparison] = []
-    for each, is_same in zip(compared, same_records, strict=True):
+    pairs = combinations(range(len(runs)), 2)
+    for pair, each, is_same in zip(pairs, compared, same_records, strict=True):
         update = {
             "benchmark": title,
             "synthetic": first.synthetic,
             "quick": all(manifest.quick for manifest in manifests),
+            "n_questions": max(manifests[at].n_questions for at in pair),
+            "task_types": _common_task_types(manifests[at] for at in pair),
             "privileged": tuple(name for name in (each.first, each.second) if name in privileged),
             "same_records": is_same,
         }
         described.append(each.model_copy(update=update))
     return described
+
+
+def _common_task_types(manifests: Iterable[Manifest]) -> tuple[str, ...]:
+    """Return the task types that all of these runs asked; empty if none of them is limited to some."""
+    limited = [each.task_types.names for each in manifests if each.task_types]
+    if not limited:
+        return ()
+    return tuple(name for name in limited[0] if all(name in names for names in limited))
 
 
 def _compare_unpaired(runs: Sequence[Path], names: Sequence[str]) -> list[RunComparison]:
@@ -493,6 +504,7 @@ def summary_of(
         "benchmark_options": options,
         "synthetic": manifest.synthetic,
         "quick": manifest.quick,
+        "task_types": manifest.task_types,
         "shard": str(manifest.shard) if manifest.shard else "",
         "model": manifest.model,
         "name": manifest.name,

@@ -319,6 +319,7 @@ def config_of_run(folder: Path) -> EvalConfig:
         "options": run.benchmark_options,
         "data_root": run.data_root,
         "quick": run.quick,
+        "task_types": run.task_types.names if run.task_types else (),
         "limit": most_planned // run.epochs or None,
         "mode": ",".join(run.modes),
         "epochs": run.epochs,
@@ -329,5 +330,5 @@ def config_of_run(folder: Path) -> EvalConfig:
         "out": folder,
     }
     values.setdefault("seed", run.seed or None)
-    given = {name: value for name, value in values.items() if value not in ("", None)}
+    given = {name: value for name, value in values.items() if value not in ("", None, ())}
     return EvalConfig.of(**given)

@@ -291,6 +291,8 @@ class RunAggregator:
         for traits, weight in zip(self.table.traits_of(samples), weights.tolist(), strict=True):
             totals[traits.task_type] += weight
         least, most = min(totals.values()), max(totals.values())
+        if len(totals) == 1:
+            return "samples"
         return "task types" if most <= _EQUAL_WITHIN * least else "samples"
 
     def _means(self, mode: Mode) -> dict[str, Metric]:

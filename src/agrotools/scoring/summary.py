@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import ConfigDict, Field, JsonValue
 
 from agrotools.core import FrozenModel, Mode
+from agrotools.formats.manifest import TaskTypes
 from agrotools.formats.tool_check import ToolCheck
 from agrotools.scoring.attribution import Attribution
 from agrotools.scoring.statistics import Estimate, Interval, Repeats, adjusted
@@ -481,6 +482,8 @@ class Summary(FrozenModel):
     """How often the tools agree with the table of whoever built the benchmark from own photos."""
     quick: Annotated[bool, Field(exclude_if=operator.not_)] = False
     """True if only the quick part of the benchmark was run."""
+    task_types: Annotated[TaskTypes | None, Field(exclude_if=operator.not_)] = None
+    """Task types that the run was limited to; None: all."""
     shard: Annotated[str, Field(exclude_if=operator.not_)] = ""
     """``3/16`` if only this part of the samples was run, to be merged with the others."""
     model: str = ""
@@ -552,6 +555,10 @@ class RunComparison(FrozenModel):
     synthetic: bool = False
     quick: bool = False
     """True if only the quick part of the benchmark was run."""
+    task_types: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
+    """Task types that one or both runs were limited to, as far as both asked them; empty: all."""
+    n_questions: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of questions of the whole benchmark; 0 if it is not known."""
     privileged: tuple[str, ...] = ()
     """Those of the two runs whose policy saw the reference."""
     paired: bool = True

@@ -349,6 +349,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "privileged": manifest.privileged,
         "unsealed": manifest.sealed is False,
         "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
+        "task_types": str(manifest.task_types or ""),
         "synthetic": manifest.synthetic,
         "finished": f"{finished:%Y-%m-%d %H:%M} UTC",
         "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],
@@ -435,6 +436,10 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     if len({manifest.quick for manifest in manifests}) > 1:
         differences.append(
             "some ran only the quick part of the benchmark, whose samples are too few to rank models"
+        )
+    if len({str(manifest.task_types) for manifest in manifests}) > 1:
+        differences.append(
+            "different task types: two runs are compared on the questions that both asked"
         )
     if servers := _differing_servers(manifests):
         differences.append(f"different tool servers: {servers}")
