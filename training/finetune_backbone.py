@@ -6,11 +6,12 @@
 Needs the group ``train-nets`` and the extra ``train``. The last four blocks and the last convolution learn, seven
 tenths of the weights, with a linear head for the leaves of all crops but CROP and one for weeds; pictures are mirrored
 at random. The days of weeds that ``train_weed_net.py`` leaves out are not learnt either, and the head of weeds is asked
-about them. Then heads of packs learn CROP, which the encoder has not seen, from the numbers of the encoder that ships
-and from those of the trained one. Printed for both: names right; other things and look-alikes that pass where nine in
-ten of the held own pictures do. Other things and look-alikes: ``other_things.toml``. With ``insects`` the leaves of all
-crops are learnt, and packs are of all 17 kinds of the pool ``pests``, which has no look-alikes to test. Maps below the
-last blocks are computed once and kept in ``--kept``; ``--out`` writes the trained encoder, in half precision.
+about them. Then heads of packs learn CROP, which the encoder has not seen, from the numbers of the encoder that ships,
+of the trained one, and of one whose weights are the means of both. Printed for each: names right; other things and
+look-alikes that pass where nine in ten of the held own pictures do. Other things and look-alikes:
+``other_things.toml``. With ``insects`` the leaves of all crops are learnt, and packs are of all 17 kinds of the pool
+``pests``, which has no look-alikes to test. ``--rate``: learning rate of the encoder. Maps below the last blocks are
+computed once and kept in ``--kept``; ``--out`` writes the trained encoder, in half precision.
 """
 
 import argparse
@@ -55,6 +56,8 @@ MOST_OF_EPOCH = 3000
 HEAD_RATE = 3e-3
 """Learning rate of the task heads, which begin at nothing."""
 DECAY = 0.05
+AVERAGED = 0.5
+"""Share of the trained weights in the averaged encoder; fixed before anything was measured."""
 STRENGTH = 10.0
 """Inverse penalty strength of the heads of names, held: the middle one of those that packs try."""
 DRAWS = 5
@@ -91,6 +94,17 @@ class LastBlocks(nn.Module):
         for block in residual:
             maps = maps + block(maps)
         return functional.relu6(self.head(last(maps))).mean(dim=(2, 3))
+
+    def averaged(self, other: "LastBlocks") -> "LastBlocks":
+        """Return new blocks with weights between these and those of ``other``, ``AVERAGED`` of the latter."""
+        made, learnt = LastBlocks(), other.state_dict()
+        made.load_state_dict(
+            {
+                name: torch.lerp(own, learnt[name], AVERAGED)
+                for name, own in self.state_dict().items()
+            }
+        )
+        return made
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights by their names in the graph of the encoder."""
@@ -378,8 +392,10 @@ def main() -> None:
     print(
         f"weeds on days left out, right: {right.mean():.3f} ({low:.3f} to {high:.3f}, by day) of {len(right)}"
     )
-    results = [judged(one, subject) for one in (LastBlocks(), body)]
-    for name, (found, _) in zip(("frozen", "trained"), results, strict=True):
+    frozen = LastBlocks()
+    encoders = {"frozen": frozen, "trained": body, "averaged": frozen.averaged(body)}
+    results = {name: judged(encoder, subject) for name, encoder in encoders.items()}
+    for name, (found, _) in results.items():
         look_alikes = (
             f"; look-alikes that pass {np.mean(found.look_alikes):.3f}, area {np.mean(found.look_alikes_area):.3f}"
             if found.look_alikes
@@ -390,12 +406,13 @@ def main() -> None:
             f"other things that pass {np.mean(found.others):.3f} of {len(subject.others)}, area "
             f"{np.mean(found.others_area):.3f}{look_alikes}"
         )
-    (frozen, groups), (tuned, _) = results
-    gain = tuned.right.astype(np.float32) - frozen.right
-    low, high = interval_by_group(gain, groups)
-    print(
-        f"{options.crop}: names right, gain {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}, by group)"
-    )
+    frozen_right, groups = results["frozen"][0].right, results["frozen"][1]
+    for name in ("trained", "averaged"):
+        gain = results[name][0].right.astype(np.float32) - frozen_right
+        low, high = interval_by_group(gain, groups)
+        print(
+            f"{options.crop}, {name}: names right, gain {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}, by group)"
+        )
 
 
 if __name__ == "__main__":

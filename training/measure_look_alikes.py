@@ -106,8 +106,19 @@ class _Named:
         self.regularisation = checked.regularisation
 
 
-def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
-    """Print the figures of one pack."""
+class Drawn(NamedTuple):
+    """Pictures that a pack learns and is tested on. ``held``: places of the own pictures that are held out. ``given``,
+    ``left``: places of the look-alikes that it learns from, and of those that are tested."""
+
+    data: TrainingData
+    held: list[int]
+    held_labels: list[str]
+    given: list[int]
+    left: list[int]
+
+
+def drawn(entry: dict[str, Any], pool: Pool) -> Drawn:
+    """Draw the pictures of a pack, always the same."""
     own = [
         LabelledImage(Path(str(place)), pool.rows[place]["label"], pool.rows[place]["group"])
         for place in pool.of(entry["own"])
@@ -134,14 +145,21 @@ def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
         for place in look_alikes
         if place not in given and pool.rows[place]["group"] not in known_groups
     ]
+    places = [int(str(one.path)) for one in held]
+    return Drawn(data, places, [one.label for one in held], given, left)
+
+
+def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
+    """Print the figures of one pack."""
+    data, held, held_labels, given, left = drawn(entry, pool)
     shown = shown_kinds(stranger_kinds(), entry["own"])
-    shipped = strangers_for(maker, without=(*shown, *entry["hides"]))
+    shipped = strangers_for(shipped_features(), without=(*shown, *entry["hides"]))
     with_given = shipped.with_own(pool.features[given], ["look-alikes"] * len(given))
+    own_features = pool.features[held]
     for what, strangers in (("alone", shipped), (f"with {GIVEN} look-alikes", with_given)):
         pack: Any = trained(data, strangers)
-        own_features = pool.features[[int(str(one.path)) for one in held]]
         labels, named = answers_of(pack, own_features)
-        right = np.array([name == one.label for name, one in zip(labels, held, strict=True)])
+        right = np.array(labels) == np.array(held_labels)
         _, other_named = answers_of(pack, others)
         look = answers_of(pack, pool.features[left])[1].mean() if left else np.nan
         of_names = right[named].mean() if named.any() else np.nan
@@ -149,7 +167,7 @@ def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
         surely = named & (shares.max(axis=1) >= least_probability(data, pack))
         of_sure = right[surely].mean() if surely.any() else np.nan
         print(
-            f"| {entry['pack']} {what} | {len(learnt)}, {len(held)} | {named.mean():.2f} | {of_names:.2f} | "
+            f"| {entry['pack']} {what} | {len(data.classes)}, {len(held)} | {named.mean():.2f} | {of_names:.2f} | "
             f"{other_named.mean():.3f} of {len(others)} | {look:.2f} of {len(left)} | "
             f"{surely.mean():.2f} | {of_sure:.2f} |",
             flush=True,

@@ -1,0 +1,143 @@
+"""Measure packs that learnt from everyday photographs as other things, against packs that did not.
+
+    python training/measure_everyday.py --pools ../shared/train --data DIR --everyday DIR --features FILE
+
+Packs, the kinds that are learnt and those that are only tested, and the rule: ``other_things.toml``. The pool of
+everyday photographs: ``pool_everyday.py``. Pictures of packs are drawn as in ``measure_look_alikes.py``, groups left
+out. Two lines a pack, without and with the everyday kinds: own held pictures that get a name, and how many of the names
+are right; pictures of the kinds tested before, and of the everyday kinds that nobody learnt, that get a name;
+look-alikes that get a name. The last two lines are of all packs.
+"""
+
+import argparse
+import csv
+import tomllib
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from measure_look_alikes import LISTED, POOL_OF, Drawn, Pool, Rows, drawn, other_things, trained
+from measure_pests import Features, answers_of
+
+from agrotools.core import UsageError
+from agrotools_tools.recognition.pack_features import shipped_features
+from agrotools_tools.recognition.strangers import (
+    Strangers,
+    shown_kinds,
+    stranger_kinds,
+    strangers_for,
+)
+
+
+class Counts(NamedTuple):
+    """How many pictures get a name, or a right one, and of how many."""
+
+    named: int
+    right: int
+    held: int
+    before: int
+    of_before: int
+    everyday: int
+    of_everyday: int
+    look_alikes: int
+    of_look_alikes: int
+
+    @property
+    def others_named(self) -> float:
+        """Share of the pictures of all tested kinds that get a name."""
+        return (self.before + self.everyday) / (self.of_before + self.of_everyday)
+
+    def line(self, what: str) -> str:
+        return (
+            f"| {what} | {self.named} of {self.held} | {self.right} of {self.named} | "
+            f"{self.before} of {self.of_before} | {self.everyday} of {self.of_everyday} | "
+            f"{self.look_alikes} of {self.of_look_alikes} |"
+        )
+
+
+def everyday_features(folder: Path, features: Features) -> dict[str, Rows]:
+    """Return the features of the everyday photographs of each kind."""
+    rows = [*csv.DictReader((folder / "labels.csv").open(encoding="utf-8", newline=""))]
+    with zipfile.ZipFile(folder / "images.zip") as archive:
+        found = features.of(archive.read(row["image"]) for row in rows)
+    labels = np.array([row["label"] for row in rows])
+    return {kind: found[labels == kind] for kind in dict.fromkeys(labels.tolist())}
+
+
+def with_kinds(strangers: Strangers, kinds: dict[str, Rows]) -> Strangers:
+    """Return strangers with further kinds, as if these shipped as well."""
+    first = len(strangers.names)
+    numbers = [np.full(len(rows), first + place) for place, rows in enumerate(kinds.values())]
+    return replace(
+        strangers,
+        features=np.concatenate([strangers.features, *kinds.values()]),
+        kinds=np.concatenate([strangers.kinds, *numbers]),
+        names=(*strangers.names, *kinds),
+    )
+
+
+def counted(pictures: Drawn, pool: Pool, strangers: Strangers, before: Rows, new: Rows) -> Counts:
+    """Train a pack with these strangers, and count what it names."""
+    pack: Any = trained(pictures.data, strangers)
+    labels, named = answers_of(pack, pool.features[pictures.held])
+    right = named & (np.array(labels) == np.array(pictures.held_labels))
+
+    def of(rows: Rows) -> int:
+        return int(answers_of(pack, rows)[1].sum()) if len(rows) else 0
+
+    left = pool.features[pictures.left]
+    return Counts(
+        int(named.sum()),
+        int(right.sum()),
+        len(named),
+        of(before),
+        len(before),
+        of(new),
+        len(new),
+        of(left),
+        len(left),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pools", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--everyday", type=Path, required=True)
+    parser.add_argument("--features", type=Path, required=True)
+    arguments = parser.parse_args()
+    listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
+    features = Features(arguments.features)
+    everyday = everyday_features(arguments.everyday, features)
+    learnt = {kind: everyday[kind] for kind in listed["everyday"]["learnt"]}
+    new = np.concatenate([everyday[kind] for kind in listed["everyday"]["tested"]])
+    pools: dict[str, Pool] = {}
+    found: dict[str, list[Counts]] = {"without": [], "with everyday kinds": []}
+    for entry in listed["look_alikes"]:
+        of = POOL_OF.get(entry["pack"], "leaf_disease")
+        if of not in pools:
+            pools[of] = Pool(arguments.pools / of, features)
+        before = features.of(other_things(listed, entry["pack"], arguments.pools, arguments.data))
+        try:
+            pictures = drawn(entry, pools[of])
+        except UsageError as error:  # a class of one group: none can be held out
+            print(f"| {entry['pack']} | not measured: {error.message} |")
+            continue
+        shown = shown_kinds(stranger_kinds(), entry["own"])
+        base = strangers_for(shipped_features(), without=(*shown, *entry["hides"], *learnt))
+        for what, strangers in zip(found, (base, with_kinds(base, learnt)), strict=True):
+            counts = counted(pictures, pools[of], strangers, before, new)
+            found[what].append(counts)
+            print(counts.line(f"{entry['pack']}, {what}"), flush=True)
+    for what, packs in found.items():
+        sums = Counts(*(int(one) for one in np.sum(packs, axis=0)))
+        mean = float(np.mean([one.others_named for one in packs]))
+        print(f"{sums.line(f'all, {what}')} mean of the packs, other things named: {mean:.4f}")
+
+
+if __name__ == "__main__":
+    main()
