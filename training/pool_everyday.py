@@ -1,11 +1,12 @@
-"""Put openly licensed photographs of everyday things into a pool, from which strangers are gathered and packs tested.
+"""Put photographs of everyday things into a pool, from which strangers are gathered and on which packs are tested.
 
 Makes OUT/images.zip and OUT/labels.csv; ``other_things.toml`` says which kinds are learnt and which only tested.
 
     python training/pool_everyday.py --clones DIR --out DIR
 
 CLONES holds copies of the repositories of :data:`COMMITS`, as OWNER/NAME. Pictures are shrunk to the size of the other
-pools. A kind has at most :data:`EACH` pictures, drawn at random with a fixed seed. Licences as stated: ``SOURCES.md``.
+pools. A kind has at most :data:`EACH` pictures, drawn at random with a fixed seed. Licences as stated: ``SOURCES.md``;
+kinds without an open licence are only tested.
 """
 
 import argparse
@@ -24,12 +25,15 @@ from PIL import Image, ImageOps
 
 COMMITS = {
     "Azure-Samples/cognitive-services-sample-data-files": "65af3b93cab5f45c76594f3265210646d4b3809e",
+    "Smalleaves123/CrackCV": "66b19abb5d28d764d39f1d5a0b678fb793bbbed9",
     "Obmutescence/COCO-MINI": "644f29e7c1d2eefd9c4412d39bc5b0ee6fd0afd4",
     "congduytran12/Trash-Classification-": "00212f2c18dcdb9045c74481eaae5baaf72537df",
+    "emanhamed/Houses-dataset": "5e148219500558089cf5cf121b626b17fdde9b92",
     "emrecandir9/custom-gesture-dataset": "921f6b96145a55756feb3939774236b729f55a03",
     "lightly-ai/coco128_yolo": "6d6f7a059ea63efffdbe48aca2d52c04d4c510e9",
     "lizhogn/tiny_coco_dataset": "68523ddd6c27f9ba5d2f0caf7f6fe95cc2c99311",
     "marcusklasson/GroceryStoreDataset": "fc80ba90f803d79d0383df52c5a4ac5de99ff6fc",
+    "martinwestin/flower_classification": "c169e7e4038bc0e0e2fe80090b6dc8919539816f",
     "udacity/CarND-Advanced-Lane-Lines": "91b080357290da37f533e2d0832f601c3e770d51",
     "udacity/CarND-LaneLines-P1": "ce5681be7ef8140560c0e464ef2da611e40b4fc9",
     "udacity/CarND-Vehicle-Detection": "66d678b186f4e70bbb283b52e1ae36d4187f2ff9",
@@ -44,21 +48,30 @@ EVERY_FRAME = 15
 """One frame in so many is taken of a film of a road: half a second lies between two."""
 CC_BY = 4
 """Number of the licence CC BY 2.0 in the files of COCO."""
-_AZURE = "Azure-Samples/cognitive-services-sample-data-files/CustomVision/ObjectDetection/Images"
+_AZURE = "Azure-Samples/cognitive-services-sample-data-files"
+_FORKS = f"{_AZURE}/CustomVision/ObjectDetection/Images"
 _GESTURES = "emrecandir9/custom-gesture-dataset/dataset/photos"
 _SHOPS = "marcusklasson/GroceryStoreDataset/dataset/train"
 _WASTE = "congduytran12/Trash-Classification-/dataset-resized"
-FOLDERS = {
-    "forks and scissors": (f"{_AZURE}/fork", f"{_AZURE}/scissors"),
-    "people in one room": (f"{_GESTURES}/body", f"{_GESTURES}/hand"),
-    "glass on a board": (f"{_WASTE}/glass",),
-    "paper on a board": (f"{_WASTE}/cardboard", f"{_WASTE}/paper"),
-    "metal and plastic on a board": (f"{_WASTE}/metal", f"{_WASTE}/plastic"),
-    "fruit in shops": (f"{_SHOPS}/Fruit",),
-    "vegetables in shops": (f"{_SHOPS}/Vegetables",),
-    "cartons in shops": (f"{_SHOPS}/Packages",),
+_HOUSES = "emanhamed/Houses-dataset/Houses Dataset"
+PATHS = {
+    "forks and scissors": (f"{_FORKS}/fork/*", f"{_FORKS}/scissors/*"),
+    "people in one room": (f"{_GESTURES}/body/*/*", f"{_GESTURES}/hand/*/*"),
+    "glass on a board": (f"{_WASTE}/glass/*",),
+    "paper on a board": (f"{_WASTE}/cardboard/*", f"{_WASTE}/paper/*"),
+    "metal and plastic on a board": (f"{_WASTE}/metal/*", f"{_WASTE}/plastic/*"),
+    "fruit in shops": (f"{_SHOPS}/Fruit/**/*",),
+    "vegetables in shops": (f"{_SHOPS}/Vegetables/**/*",),
+    "cartons in shops": (f"{_SHOPS}/Packages/**/*",),
+    "bathrooms": (f"{_HOUSES}/*_bathroom",),
+    "bedrooms": (f"{_HOUSES}/*_bedroom",),
+    "kitchens": (f"{_HOUSES}/*_kitchen",),
+    "house fronts": (f"{_HOUSES}/*_frontal",),
+    "flowers": ("martinwestin/flower_classification/flowers/*/*",),
+    "brick walls": ("Smalleaves123/CrackCV/dataset/*/*",),
+    "faces": (f"{_AZURE}/Face/images/*",),
 }
-"""Kinds that are whole folders."""
+"""Kinds that are files of some folders, all JPEG."""
 ROADS = "roads"
 ROAD_FOLDERS = (
     "udacity/CarND-Advanced-Lane-Lines/test_images",
@@ -100,12 +113,12 @@ class Photograph(NamedTuple):
 
 
 def of_folders(clones: Path) -> Iterator[Photograph]:
-    """Yield photographs of the kinds that are whole folders: of each folder the same number, drawn at random."""
-    for kind, folders in FOLDERS.items():
+    """Yield photographs of the kinds of :data:`PATHS`: of each path the same number, drawn at random."""
+    for kind, patterns in PATHS.items():
         draw = np.random.default_rng(SEED)
-        for folder in folders:
-            paths = sorted((clones / folder).rglob("*.jpg"))
-            for place in draw.permutation(len(paths))[: EACH // len(folders)]:
+        for pattern in patterns:
+            paths = sorted(clones.glob(f"{pattern}.jpg"))
+            for place in draw.permutation(len(paths))[: EACH // len(patterns)]:
                 yield _photograph(kind, clones, paths[int(place)])
 
 
