@@ -2,14 +2,16 @@
 
 Makes src/agrotools_tools/data/strangers.*.
 
-    python training/gather_strangers.py --pools ../shared/train [--out DIR]
+    python training/gather_strangers.py --pools ../shared/train --everyday DIR [--out DIR]
 
 Only features are stored, of pictures under CC BY or MIT and of drawings of this package; pools under share-alike
-licences, or with no licence stated, give none. No picture of a benchmark is among them.
+licences, or with no licence stated, give none. No picture of a benchmark is among them. ``--everyday``: the pool of
+``pool_everyday.py``, of which the kinds are taken that ``other_things.toml`` lists as learnt.
 """
 
 import argparse
 import io
+import tomllib
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ from PIL import Image
 from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
 
+LISTED = Path(__file__).with_name("other_things.toml")
 TARGET = Path(__file__).parent.parent / "src/agrotools_tools/data"
 EACH = 60
 """Pictures of a kind of photograph: the least that shows all classes of the leaves."""
@@ -56,6 +59,53 @@ PHOTOGRAPHS = {
 """Words of a label that make a kind no stranger, and the source of the kind's pictures."""
 
 
+def _with_plurals(*words: str) -> tuple[str, ...]:
+    return tuple(form for word in words for form in (word, f"{word}s"))
+
+
+_COCO = "photographs of Flickr in COCO 2017, CC BY 2.0"
+_SHOPS = "marcusklasson/GroceryStoreDataset, MIT"
+EVERYDAY = {
+    "people": (("people", *_with_plurals("person", "human", "hand", "face")), _COCO),
+    "animals": (
+        (
+            "livestock", "cattle", "sheep", "poultry",
+            *_with_plurals("animal", "bird", "cat", "chicken", "cow", "dog", "goat", "horse", "pig"),
+        ),
+        _COCO,
+    ),
+    "vehicles and streets": (_with_plurals("vehicle", "street", "car", "tractor", "truck"), _COCO),
+    "rooms and food": (("food", *_with_plurals("room", "kitchen")), _COCO),
+    "fruit in shops": (
+        (
+            "mangoes", "peaches",
+            *_with_plurals(
+                "fruit", "apple", "avocado", "banana", "grapefruit", "kiwi", "lemon", "lime", "mango", "melon",
+                "nectarine", "orange", "papaya", "passion fruit", "peach", "pear", "pineapple", "plum", "pomegranate",
+                "satsuma",
+            ),
+        ),
+        _SHOPS,
+    ),
+    "vegetables in shops": (
+        (
+            "asparagus", "garlic", "ginger", "potatoes", "tomatoes",
+            *_with_plurals(
+                "vegetable", "aubergine", "beet", "cabbage", "carrot", "cucumber", "leek", "mushroom", "onion",
+                "pepper", "potato", "tomato", "zucchini",
+            ),
+        ),
+        _SHOPS,
+    ),
+    "cartons in shops": (_with_plurals("carton", "package"), _SHOPS),
+    "roads": (
+        _with_plurals("road"),
+        "udacity/CarND-LaneLines-P1, CarND-Advanced-Lane-Lines and CarND-Vehicle-Detection, MIT",
+    ),
+}  # fmt: skip
+"""The same of everyday photographs. The words for fruit and vegetables are those of the shops' pictures."""
+
+
 def photographs(pools: Path) -> dict[str, list[NDArray[np.uint8]]]:
     """Return pictures of each kind of photograph: classes and groups in turn, by a fixed draw."""
     gathered: dict[str, list[NDArray[np.uint8]]] = {}
@@ -67,6 +117,17 @@ def photographs(pools: Path) -> dict[str, list[NDArray[np.uint8]]]:
             for kind in sorted(rows):
                 chosen = _in_turn(rows[kind])[:EACH]
                 gathered[kind] = [_pixels(archive.read(row["image"])) for row in chosen]
+    return gathered
+
+
+def everyday_photographs(pool: Path) -> dict[str, list[NDArray[np.uint8]]]:
+    """Return the everyday photographs that packs learn from, by kind."""
+    learnt = tomllib.loads(LISTED.read_text(encoding="utf-8"))["everyday"]["learnt"]
+    gathered: dict[str, list[NDArray[np.uint8]]] = {kind: [] for kind in learnt}
+    with zipfile.ZipFile(pool / "images.zip") as archive:
+        for row in table_of(pool):
+            if row["label"] in gathered:
+                gathered[row["label"]].append(_pixels(archive.read(row["image"])))
     return gathered
 
 
@@ -134,14 +195,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pools", type=Path, required=True)
+    parser.add_argument("--everyday", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=TARGET)
     arguments = parser.parse_args()
-    pictures = photographs(arguments.pools) | drawings()
+    pictures = photographs(arguments.pools) | drawings() | everyday_photographs(arguments.everyday)
     kinds = [
         StrangerKind(name=name, words=words, source=source, pictures=0)
         for name, (words, source) in PHOTOGRAPHS.items()
     ]
     kinds += [StrangerKind(name=name, pictures=0) for name in DRAWINGS]
+    kinds += [
+        StrangerKind(name=name, words=words, source=source, everyday=True, pictures=0)
+        for name, (words, source) in EVERYDAY.items()
+    ]
     recipe = "training/gather_strangers.py"
     info = write_strangers(arguments.out, kinds, pictures, shipped_features(), recipe)
     total = sum(kind.pictures for kind in info.kinds)

@@ -1,9 +1,10 @@
 """Measure packs that learnt from everyday photographs as other things, against packs that did not.
 
-    python training/measure_everyday.py --pools ../shared/train --data DIR --everyday DIR --features FILE
+    python training/measure_everyday.py --pools ../shared/train --data DIR --everyday DIR --features FILE [--first]
 
-Packs, the kinds that are learnt and those that are only tested, and the rule: ``other_things.toml``. The pool of
-everyday photographs: ``pool_everyday.py``. Pictures of packs are drawn as in ``measure_look_alikes.py``, groups left
+Packs, the kinds that are learnt and those that are only tested, and the rule: ``other_things.toml``. With ``--first``
+everyday photographs count for the limit of the test for strangers, as in the first trial. The pool of everyday
+photographs: ``pool_everyday.py``. Pictures of packs are drawn as in ``measure_look_alikes.py``, groups left
 out. Two lines a pack, without and with the everyday kinds: own held pictures that get a name, and how many of the names
 are right; pictures of the kinds tested before, and of the everyday kinds that nobody learnt, that get a name;
 look-alikes that get a name. The last two lines are of all packs.
@@ -46,7 +47,7 @@ class Counts(NamedTuple):
 
     @property
     def others_named(self) -> float:
-        """Share of the pictures of all tested kinds that get a name."""
+        """Share of the pictures of all tested kinds that get a name, those tested before and the everyday ones."""
         return (self.before + self.everyday) / (self.of_before + self.of_everyday)
 
     def line(self, what: str) -> str:
@@ -66,15 +67,18 @@ def everyday_features(folder: Path, features: Features) -> dict[str, Rows]:
     return {kind: found[labels == kind] for kind in dict.fromkeys(labels.tolist())}
 
 
-def with_kinds(strangers: Strangers, kinds: dict[str, Rows]) -> Strangers:
-    """Return strangers with further kinds, as if these shipped as well."""
-    first = len(strangers.names)
-    numbers = [np.full(len(rows), first + place) for place, rows in enumerate(kinds.values())]
+def with_kinds(strangers: Strangers, kinds: dict[str, Rows], *, count: bool) -> Strangers:
+    """Return strangers with everyday kinds, as if these shipped as well. ``count``: they count for the limit."""
+    added = range(len(strangers.names), len(strangers.names) + len(kinds))
+    numbers = [
+        np.full(len(rows), number) for number, rows in zip(added, kinds.values(), strict=True)
+    ]
     return replace(
         strangers,
         features=np.concatenate([strangers.features, *kinds.values()]),
         kinds=np.concatenate([strangers.kinds, *numbers]),
         names=(*strangers.names, *kinds),
+        everyday=frozenset() if count else frozenset(added),
     )
 
 
@@ -109,12 +113,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, required=True)
     parser.add_argument("--features", type=Path, required=True)
+    parser.add_argument("--first", action="store_true", help="the first trial")
     arguments = parser.parse_args()
     listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
     features = Features(arguments.features)
     everyday = everyday_features(arguments.everyday, features)
     learnt = {kind: everyday[kind] for kind in listed["everyday"]["learnt"]}
-    new = np.concatenate([everyday[kind] for kind in listed["everyday"]["tested"]])
+    tested = listed["everyday" if arguments.first else "everyday_again"]["tested"]
+    new = np.concatenate([everyday[kind] for kind in tested])
     pools: dict[str, Pool] = {}
     found: dict[str, list[Counts]] = {"without": [], "with everyday kinds": []}
     for entry in listed["look_alikes"]:
@@ -129,14 +135,19 @@ def main() -> None:
             continue
         shown = shown_kinds(stranger_kinds(), entry["own"])
         base = strangers_for(shipped_features(), without=(*shown, *entry["hides"], *learnt))
-        for what, strangers in zip(found, (base, with_kinds(base, learnt)), strict=True):
+        more = with_kinds(base, learnt, count=arguments.first)
+        for what, strangers in zip(found, (base, more), strict=True):
             counts = counted(pictures, pools[of], strangers, before, new)
             found[what].append(counts)
             print(counts.line(f"{entry['pack']}, {what}"), flush=True)
     for what, packs in found.items():
         sums = Counts(*(int(one) for one in np.sum(packs, axis=0)))
-        mean = float(np.mean([one.others_named for one in packs]))
-        print(f"{sums.line(f'all, {what}')} mean of the packs, other things named: {mean:.4f}")
+        both = float(np.mean([one.others_named for one in packs]))
+        alone = float(np.mean([one.everyday / one.of_everyday for one in packs]))
+        print(
+            f"{sums.line(f'all, {what}')} mean of the packs, named of all tested kinds: {both:.4f}, "
+            f"of the everyday ones: {alone:.4f}"
+        )
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ Chosen with KEEP and MOST_STRANGERS from 22 settings, by the held-out pictures a
 MOST_STRANGERS = 0.05
 """Largest share of strangers, of kinds left out, that may get a name; else the test for strangers is made stricter.
 
-Kinds that are left out are harder than pictures of other sources, of which fewer then get a name.
+Kinds that are left out are harder than pictures of other sources, of which fewer then get a name. Everyday photographs
+are learnt but not counted here: they are so easy to tell that a share of them as well would be a weaker limit.
 """
 MOST_LOOK_ALIKES = 0.1
 """Largest share of the other things of a user that may get a name; else the test for them is made stricter."""
@@ -116,9 +117,10 @@ def check_pack(data: TrainingData, strangers: Strangers, keep: float = KEEP) -> 
     temperature = fit_temperature(logits, data.classes)
     rule = _Rule(temperature, threshold_for_share(familiarity, keep))
     passes, is_users = rule.names(of_strangers), strangers.is_of_user
+    sets_limit = ~is_users & ~strangers.is_everyday
     most_stranger = min(
         -threshold_for_share(-own_odds, KEEP_OF_STRANGERS),
-        _strict_enough(of_strangers.odds[~is_users], passes[~is_users], MOST_STRANGERS),
+        _strict_enough(of_strangers.odds[sets_limit], passes[sets_limit], MOST_STRANGERS),
     )
     rule = replace(rule, most_stranger=most_stranger)
     if is_users.any():

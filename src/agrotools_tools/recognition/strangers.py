@@ -33,12 +33,14 @@ class StrangerKind(BaseModel):
     """One kind of strangers: "leaves of coffee".
 
     ``words``: a label of a pack that contains one of these shows this kind, so the kind is no stranger to the pack.
-    ``source``: where the pictures are from, with their licence; empty for drawings of this package.
+    ``source``: where the pictures are from, with their licence; empty for drawings of this package. ``everyday``: the
+    pictures look like no farm, so they are easy to tell from a pack's own.
     """
 
     name: str
     words: tuple[str, ...] = ()
     source: str = ""
+    everyday: bool = False
     pictures: int
 
 
@@ -59,7 +61,8 @@ class Strangers:
     """Features of strangers, float32 (n, features), and the number of the kind of each, (n,).
 
     ``first_of_user``: number of the first kind that the user gave, None if there is none. ``missing``: number of the
-    last features that shipped strangers lack, those of a user's encoder; they are 0.
+    last features that shipped strangers lack, those of a user's encoder; they are 0. ``everyday``: numbers of the kinds
+    of everyday photographs.
     """
 
     features: NDArray[np.float32]
@@ -67,6 +70,7 @@ class Strangers:
     names: tuple[str, ...]
     first_of_user: int | None = None
     missing: int = 0
+    everyday: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -80,6 +84,11 @@ class Strangers:
         if self.first_of_user is None:
             return np.zeros(len(self), np.bool_)
         return self.kinds >= self.first_of_user
+
+    @property
+    def is_everyday(self) -> NDArray[np.bool_]:
+        """Which strangers are everyday photographs that ship, bool (n,)."""
+        return np.isin(self.kinds, sorted(self.everyday))
 
     @property
     def shipped(self) -> "Strangers":
@@ -116,11 +125,13 @@ def shown_kinds(
     shown: set[str] = set()
     for label in (*labels, *shows):
         said = _spaced(label)
-        found = {word: kind.name for kind in kinds for word in kind.words if _spaced(word) in said}
+        found = [
+            (word, kind.name) for kind in kinds for word in kind.words if _spaced(word) in said
+        ]
         shown |= {
             name
-            for word, name in found.items()
-            if not any(_spaced(word) in _spaced(other) for other in found if other != word)
+            for word, name in found
+            if not any(_spaced(word) in _spaced(other) for other, _ in found if other != word)
         }
     return tuple(kind.name for kind in kinds if kind.name in shown)
 
@@ -197,4 +208,5 @@ def _read(description: Path, features: Path) -> tuple[StrangersInfo, Strangers]:
     except KeyError as error:
         raise unusable_weights(what, "lack some of their features", _AGAIN) from error
     names = tuple(kind.name for kind in info.kinds)
-    return info, Strangers(rows, numbers, names)
+    everyday = frozenset(number for number, kind in enumerate(info.kinds) if kind.everyday)
+    return info, Strangers(rows, numbers, names, everyday=everyday)
