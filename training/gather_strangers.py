@@ -78,10 +78,10 @@ EVERYDAY = {
     "rooms and food": (("food", *_with_plurals("room", "kitchen")), _COCO),
     "fruit in shops": (
         (
-            "mangoes", "peaches",
+            "mango", "mangoes", "peach", "peaches",
             *_with_plurals(
-                "fruit", "apple", "avocado", "banana", "grapefruit", "kiwi", "lemon", "lime", "mango", "melon",
-                "nectarine", "orange", "papaya", "passion fruit", "peach", "pear", "pineapple", "plum", "pomegranate",
+                "fruit", "apple", "avocado", "banana", "grapefruit", "kiwi", "lemon", "lime", "melon",
+                "nectarine", "orange", "papaya", "passion fruit", "pear", "pineapple", "plum", "pomegranate",
                 "satsuma",
             ),
         ),
@@ -89,10 +89,10 @@ EVERYDAY = {
     ),
     "vegetables in shops": (
         (
-            "asparagus", "garlic", "ginger", "potatoes", "tomatoes",
+            "asparagus", "garlic", "ginger", "potato", "potatoes", "tomato", "tomatoes",
             *_with_plurals(
                 "vegetable", "aubergine", "beet", "cabbage", "carrot", "cucumber", "leek", "mushroom", "onion",
-                "pepper", "potato", "tomato", "zucchini",
+                "pepper", "zucchini",
             ),
         ),
         _SHOPS,
