@@ -603,7 +603,7 @@ async def test_a_sample_says_that_its_point_was_lost_by_its_twin(tmp_path: Path)
         page = await opened(chromium, report, "#samples?id=run/end-to-end/no/0")
         await page.until("document.querySelector('#detail .lost')")
         lost = await page.evaluate("document.querySelector('#detail .lost').textContent")
-        assert lost.endswith("the answerable twin yes was refused: one point less")
+        assert lost.endswith("the answerable twin yes was refused: 1 point less")
 
 
 async def test_a_refused_pair_is_not_the_first_sample_worth_a_look(tmp_path: Path):
