@@ -46,7 +46,7 @@ from agrotools_build.review.correcting import (
 )
 from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures, Rendered
+from agrotools_build.review.presenting import PictureRenderer, Rendered
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
 from agrotools_build.sources.part import Originals, named
@@ -100,7 +100,7 @@ async def read_body(request: Request, kind: type[Body], largest: int) -> Body:
 class Correcting:
     """The editor of a review: its request handlers and its tool workers, which start with the first run."""
 
-    def __init__(self, material: Material, pictures: Pictures) -> None:
+    def __init__(self, material: Material, pictures: PictureRenderer) -> None:
         self.material, self.pictures = material, pictures
         self._stack = AsyncExitStack()
         self._starting = asyncio.Lock()

@@ -136,7 +136,7 @@ def there(found: T | Absent) -> T:
     return found
 
 
-class Pictures:
+class PictureRenderer:
     """Renderer of sample files and artifacts of reference calls; safe to use from several threads."""
 
     def __init__(self, material: Material) -> None:
@@ -269,7 +269,7 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 
 
-def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str, Any]:
+def present(material: Material, pictures: PictureRenderer, sample: Sample) -> dict[str, Any]:
     """Return the values for ``sample.html.j2``."""
     results: Results = shown_results(sample.reference) if sample.reference else []
     shapes = shapes_of(sample)
@@ -287,7 +287,7 @@ def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str,
 
 
 def _file(
-    file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: Pictures
+    file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: PictureRenderer
 ) -> dict[str, Any]:
     shapes = [shape for shape in shapes if shape.file == file.name]
     width, height = file.width_px, file.height_px
