@@ -10,16 +10,33 @@ const ROW_PX = 66;
 let filters = { q: "", sort: DEFAULT_SORT };
 let deep = { query: "", found: new Set(), done: true };
 
-function readIndex({ modes, samples, parts, records: rows }) {
-  const of = samples.map(([id, task, type, query, expected, twin, picture]) => ({ id, task, type, query, expected, twin, picture }));
-  const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
-  records = rows.map(([run, mode, sample, epoch, value, invalid, lost, reason, block, line, seconds, tokens, calls, usd, given], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, lost: Object.fromEntries(lost.map(([part, points]) => [parts[part], points])), reason, block, line, seconds, tokens, calls, usd, given,
-    state: value === null && !invalid ? "unscored" : stateOf(value),
-    link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
-  })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
+// Rows as objects. In the file each row is a list, to keep the page small; `columns` names its values (page.py).
+const namedRows = ({ columns, rows }) => rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])));
+
+// Read the list of samples: numbers of modes, samples and parts become what they stand for.
+// A record that the page has already stays the same object, so that its row and the choice of it survive new records.
+function readIndex(index) {
+  const samples = namedRows(index.samples);
+  const known = new Map(records.map((record) => [keyOf(record), record]));
+  records = namedRows(index.records).map((row, place) => {
+    const mode = index.modes[row.mode];
+    const sample = samples[row.sample];
+    const record = {
+      ...row,
+      place,
+      mode,
+      sample,
+      lost: Object.fromEntries(row.lost.map(([part, points]) => [index.parts[part], points])),
+      state: row.value === null && !row.invalid ? "unscored" : stateOf(row.value),
+      link: [runs[row.run].name, mode, sample.id, row.epoch].map(encodeURIComponent).join("/"),
+    };
+    return Object.assign(known.get(keyOf(record)) ?? {}, record);
+  });
   markDisagreements();
 }
+
+// The block tells a record from the invalid one that it replaces.
+const keyOf = (record) => `${record.link} ${record.block}`;
 
 // Runs disagree on a sample if its best and worst scores are at least half apart; privileged baselines do not count.
 function markDisagreements() {
