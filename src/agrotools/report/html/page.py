@@ -71,19 +71,47 @@ _QUERY_LETTERS = 140
 """Letters of a question in the list of samples."""
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
+_INDENTATION = re.compile("^ +", re.MULTILINE)
 _HERE = Path(__file__).parent
 LOOK = _HERE / "look.css"
 """Colours and fonts, which the review page has, too."""
 _STYLES = (LOOK, _HERE / "page.css")
 _SCRIPTS = (
-    "base.js",
+    # what all views use
+    "elements.js",
+    "formats.js",
+    "data.js",
+    "address.js",
+    "labels.js",
+    "records.js",
+    # the overview
+    "scales.js",
     "overview.js",
+    "runs_card.js",
+    "lost_card.js",
+    "checks_card.js",
+    "tasks_card.js",
+    "worth_card.js",
+    # the comparison
     "compare.js",
+    # samples: filters, list, table
+    "filters.js",
     "list.js",
-    "pictures.js",
+    "sample_table.js",
+    # one sample
+    "shapes.js",
+    "stage.js",
+    "values.js",
+    "files.js",
+    "steps.js",
+    "answer.js",
+    "requests.js",
     "detail.js",
+    # the page as a whole
+    "keys.js",
     "main.js",
 )
+"""Scripts of the page in the order in which they are joined: a constant may use those of the files before its own."""
 
 
 class ListedRecord(NamedTuple):
@@ -461,9 +489,10 @@ def _packed(content: bytes) -> str:
 
 
 def _page_script() -> str:
-    """Return the scripts of the page as one, whose names no other script sees."""
+    """Return the scripts of the page as one, whose names no other script sees, without indentation: 13 kB less."""
     scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    return '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
+    code = _INDENTATION.sub("", "\n".join(scripts))
+    return f'"use strict";\n(() => {{\n{code}}})();\n'
 
 
 def page_style() -> str:
