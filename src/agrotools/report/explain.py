@@ -1,4 +1,8 @@
-"""Explanation of one sample of a run, from the question to the score, as printed by ``agrotools explain``."""
+"""Explanation of one sample of a run, from the question to the score, as printed by ``agrotools explain``.
+
+A scored record comes in; blocks of text for a terminal go out, and the short reasons that the list of samples shows.
+Every value is made harmless and cut before it is printed: models and tools wrote it.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
