@@ -32,7 +32,6 @@ from agrotools.formats.benchmark import FILES_FOLDER
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.labels import read_labels
-from agrotools_build.references import steps_from_one
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
     UNCHANGED,
@@ -257,10 +256,7 @@ class Correcting:
             {
                 "steps": [self._shown_step(step) for step in steps],
                 "warnings": unstated_numbers(trial.written, files, base),
-                "parts": [
-                    {**state.model_dump(mode="json"), "reason": steps_from_one(state.reason)}
-                    for state in states
-                ],
+                "parts": [state.model_dump(mode="json") for state in states],
             }
         )
 
