@@ -122,7 +122,7 @@ def _is_equal(reward: Any, expected: float) -> bool:
 
 
 def known_rewards(sample: Sample) -> Iterator[tuple[str, float]]:
-    """Yield filled forms and their rewards, by the documentation alone: right, wrong in one value, refused, empty."""
+    """Yield filled forms and their rewards, without scoring them: right, wrong in one value, refused, empty."""
     yield "", 0.0
     yield _WORDS, 0.0
     slots = asked_slots(sample.answer)

@@ -27,7 +27,7 @@ from agrotools.scoring.attribution import (
 from agrotools.scoring.counterfactual import FindResult, SampleGame, lacks_values
 from agrotools.scoring.metrics import FAS, OPEN_TEXT, SLOT_METRIC, is_judged_text
 from agrotools.scoring.slot_weights import slot_weight
-from agrotools.scoring.slots import UNREAD_RULES, refusals, refused_twin
+from agrotools.scoring.slots import UNREAD_RULES, pair_points, refusals, refused_twin
 
 
 class LostScore(NamedTuple):
@@ -110,8 +110,10 @@ def _weight_beside_text(slots: Sequence[Slot], record: Record, rows: Sequence[Sc
 
 
 def _with_refused_twin(shares: Shares) -> Shares:
-    """Return shares with the point that an unanswerable sample loses because its twin was refused."""
-    return {**shares, TWIN: Fraction(1)}
+    """Return shares with what an unanswerable sample loses because its twin was refused."""
+    alone = pair_points(refused=True, twin_refused=False)
+    beside_refused_twin = pair_points(refused=True, twin_refused=True)
+    return {**shares, TWIN: Fraction(alone - beside_refused_twin)}
 
 
 def largest_part(shares: Mapping[str, Fraction] | Mapping[str, float]) -> str:
