@@ -1,6 +1,7 @@
 """The report in a real browser: nothing fails, is fetched, or is run of what others wrote; axe-core finds no fault."""
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
