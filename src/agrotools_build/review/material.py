@@ -1,7 +1,7 @@
 """Samples under review (of a benchmark folder, a benchmark by name, or a run), and the application of a review."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
