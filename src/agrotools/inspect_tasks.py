@@ -77,7 +77,7 @@ from agrotools.runner.estimate import PREVIEWED
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.lost_points import lost_shares
 from agrotools.scoring.metrics import FAS
-from agrotools.scoring.slots import refusals, refused
+from agrotools.scoring.slots import refusal_points, refusals, refused, refused_twin_text
 from agrotools.served.tools import ServedCalls, ServedToolset
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 
@@ -325,7 +325,7 @@ def final_answer_score() -> Scorer:
         value = sample_value(record, rows)
         explanation = score_text(record, rows, lost_shares(record, rows))
         if _refuses_with_twin(record, rows):
-            explanation += " One point less: its unanswerable twin has this refusal, too."
+            explanation += f" {refused_twin_text()}: its unanswerable twin has this refusal, too."
         metadata = {
             RECORD: record.model_dump(mode="json"),
             "rows": [row.model_dump(mode="json") for row in rows],
@@ -344,13 +344,14 @@ def sample_value(record: Record, rows: Sequence[ScoreRow]) -> float:
     """Return the value of a sample, so that the mean over all samples is the Final Answer Score; NaN if it counts not.
 
     In ``agrotools eval``, a refused question takes a point from its unanswerable twin. Here a sample is scored without
-    its twin: the point is taken from the refused question itself, which is down to -1.
+    its twin: the point is taken from the refused question itself, whose value may be negative.
     """
     sample = record.sample
     if not sample.answerable:
-        return float(refused(record)) if sample.twin else math.nan
+        points = refusal_points(sample) if refused(record) else 0.0
+        return points if sample.twin else math.nan
     value = next((row.value for row in rows if row.metric == FAS), math.nan)
-    return value - 1 if _refuses_with_twin(record, rows) else value
+    return value + refusal_points(sample) if _refuses_with_twin(record, rows) else value
 
 
 def _refuses_with_twin(record: Record, rows: Sequence[ScoreRow]) -> bool:

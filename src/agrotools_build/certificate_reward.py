@@ -18,7 +18,7 @@ from agrotools.core import Sample, SampleView, Slot, ToleranceSlot
 from agrotools.core.slot import asked_slots
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.slot_weights import weighted_mean
-from agrotools.scoring.slots import outcome_value
+from agrotools.scoring.slots import outcome_value, refusal_points
 from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.answer_reader import as_form, is_complete
 from agrotools.text.loose_json import dumps
@@ -122,20 +122,20 @@ def _is_equal(reward: Any, expected: float) -> bool:
 
 
 def known_rewards(sample: Sample) -> Iterator[tuple[str, float]]:
-    """Yield filled forms and their rewards, by the documentation alone: right, wrong in one value, refused, empty."""
+    """Yield filled forms and their rewards, without scoring them: right, wrong in one value, refused, empty."""
     yield "", 0.0
     yield _WORDS, 0.0
     slots = asked_slots(sample.answer)
     values = gold_values(slots)
     right = format_answer(slots, values)
     if not sample.answerable:
-        yield UNKNOWN, 1.0
+        yield UNKNOWN, refusal_points(sample)
         if right:
             yield right, 0.0
         return
     if not right:
         return  # a chart alone: its calls earn the reward
-    yield UNKNOWN, -1.0 if sample.twin else 0.0
+    yield UNKNOWN, refusal_points(sample)
     counted = [slot for slot in slots if counts_in_fas(slot)]
     if not counted or any(slot.made_by_tools for slot in counted):
         return

@@ -7,7 +7,6 @@ a vision model can run it. If a tool breaks down, or a call fails on true values
 and the reason is recorded.
 """
 
-import re
 import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -55,11 +54,6 @@ _BACKEND_HINTS = {
     "diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": _VLM
 }  # fmt: skip
 """Instructions for obtaining a missing back-end, by tool."""
-
-
-_NAMED_STEP = re.compile(r"steps\[(\d+)\]\.observation\.?")
-_NO_STEP = re.compile(r"(there is no step )(\d+)")
-"""Missing step in a message on a reference, counted from 0."""
 
 
 class ChainBroken(BenchmarkError):
@@ -213,12 +207,6 @@ def steps_behind(numbers: Collection[int], steps: Sequence[ReferenceStep]) -> se
 def steps_in(text: str) -> set[int]:
     """Return the steps that a reference or an expression names."""
     return {int(match["step"]) for match in REF_PATTERN.finditer(text)}
-
-
-def steps_from_one(text: str) -> str:
-    """Return a text in which references count steps from 1, as in ``step 1 · count``."""
-    text = _NAMED_STEP.sub(lambda at: f"step {int(at[1]) + 1} · ", text)
-    return _NO_STEP.sub(lambda at: f"{at[1]}{int(at[2]) + 1}", text)
 
 
 def ref(step: int, path: str) -> dict[str, JsonValue]:

@@ -16,7 +16,7 @@ from agrotools.calling.execution import check_backend
 from agrotools.calling.services import VLM
 from agrotools.calling.workspace import CallContext, call_context, write_artifact
 from agrotools.core import FrozenModel, ToolError, UsageError
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, counted_names
 from agrotools.formats.tool_check import PhotoCheck
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.report.layout import (
@@ -40,6 +40,8 @@ _NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_faile
 _UNKNOWN_CROP = ("backend_unavailable", "crop")
 """Kind and argument of the error of a back-end that knows no leaves of the crop: no answer, like a refusal."""
 _UNREADABLE = ("unreadable_file", "file_not_found")
+_UNREADABLE_NAMED = 3
+"""Most unreadable photographs that a table names."""
 
 
 class BackendScore(FrozenModel):
@@ -326,8 +328,8 @@ def backend_table(tool: str, scores: Sequence[BackendScore]) -> ReportTable:
     )
     table = new_table(f"{tool} on {count_text(scores[0].score.n, 'photograph')}", headings)
     if left_out := scores[0].unreadable:
-        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-        table.notes.append(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
+        listed = counted_names(left_out, _UNREADABLE_NAMED)
+        table.notes.append(f"left out, as they cannot be read: {listed}")
     for each in scores:
         difference = value_cell(each.difference, "{:+.3f}".format)
         counts = (str(each.better), str(each.worse)) if each.difference else (DASH, DASH)

@@ -67,15 +67,14 @@ class ReportPage:
     def records(self) -> list[dict[str, Any]]:
         """Rows of the list."""
         index = json.loads(unpacked(self.stored["index"]))
-        rows: list[dict[str, Any]] = []
-        names = "run mode sample epoch value invalid lost reason block line seconds tokens calls usd given".split()
-        for values in index["records"]:
-            row: dict[str, Any] = dict(zip(names, values, strict=True))
+        samples = named_rows(index["samples"])
+        rows = named_rows(index["records"])
+        for row in rows:
             row["mode"] = index["modes"][row["mode"]]
             row["lost"] = {index["parts"][part]: points for part, points in row["lost"]}
-            facts = index["samples"][row["sample"]]
-            row["sample"], row["task"], row["type"], row["query"], row["expected"], *_ = facts
-            rows.append(row)
+            sample = samples[row["sample"]]
+            row["sample"] = sample["id"]
+            row |= {name: sample[name] for name in ("task", "type", "query", "expected")}
         return rows
 
     def detail(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +93,11 @@ class ReportPage:
             if re.fullmatch(r"index|[bt]\d+", name)
         ]
         return "\n".join([self.shown, self.stored["head"], *packed])
+
+
+def named_rows(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a list of the page by the names of its columns."""
+    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
 
 def unpacked(content: str) -> str:

@@ -97,7 +97,7 @@ class FieldAgreement(FrozenModel):
     """About how many times the truth the values are, if that is a factor between units."""
 
 
-class ToolCheck(FrozenModel):
+class ServedToolCheck(FrozenModel):
     """Calls of one of our tools that a server answered or refused."""
 
     tool: str
@@ -134,7 +134,7 @@ class ServedCheck(FrozenModel):
     sealed: bool
     runs: tuple[str, str]
     """Folders of the run with our tools, and of the one with those of the server in place."""
-    tools: tuple[ToolCheck, ...]
+    tools: tuple[ServedToolCheck, ...]
     metric: str = ""
     means: tuple[float, float] | None = None
     won: Estimate | None = None
@@ -320,7 +320,7 @@ def _tool_check(
     calls: Sequence[_Answered],
     strangers: tuple[int, int],
     unfit: Mapping[str, int],
-) -> ToolCheck:
+) -> ServedToolCheck:
     defaults = get_tool(bound.name).spec.defaults
     passed_over = Counter(
         name for call in calls for name in bound.passed_over(call.arguments, defaults)
@@ -335,7 +335,7 @@ def _tool_check(
     n_unbound = sum(call.refusal.startswith(BINDING_FAULT) for call in calls)
     answered = [call.seconds for call in calls if call.result is not None]
     compared = [call for call in calls if call.arguments == _literal(call.step)]
-    return ToolCheck(
+    return ServedToolCheck(
         tool=bound.name,
         calls=len(calls),
         refused=n_without - n_unbound,
@@ -635,7 +635,7 @@ def _calls_table(check: ServedCheck) -> ReportTable:
     return table
 
 
-def _fields_table(tool: ToolCheck) -> ReportTable:
+def _fields_table(tool: ServedToolCheck) -> ReportTable:
     table = new_table(
         f"{tool.tool} against the truth",
         ["values", "median error", "equal", "within the tolerance"],

@@ -564,11 +564,17 @@ Results = Sequence[dict[str, JsonValue] | None]
 REF_PATTERN = re.compile(
     r"steps\[(?P<step>\d+)\]\.observation(?P<path>(?:\.[A-Za-z_]\w*|\[\d+\])*)"
 )
+_NAMED_STEP = re.compile(r"steps\[(\d+)\]\.observation\.?")
 _PATH_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 
 
 class UnresolvedRef(ValueError):
-    """A reference that cannot be resolved."""
+    """A reference that cannot be resolved; its message counts steps from 1."""
+
+
+def reference_words(text: str) -> str:
+    """Return a reference or an expression for people, who count steps from 1: ``step 1 · count``."""
+    return _NAMED_STEP.sub(lambda match: f"step {int(match[1]) + 1} · ", text)
 
 
 def resolve_ref(ref: str, results: Results) -> JsonValue:
@@ -582,10 +588,10 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
         raise UnresolvedRef(f"{ref!r} is not of the form steps[N].observation.field")
     index = int(match["step"])
     if index >= len(results):
-        raise UnresolvedRef(f"{ref}: there is no step {index}")
+        raise UnresolvedRef(f"{reference_words(ref)}: there is no step {index + 1}")
     value: JsonValue = results[index]
     if value is None:
-        raise UnresolvedRef(f"{ref}: that step has no result")
+        raise UnresolvedRef(f"{reference_words(ref)}: that step has no result")
     for part in _PATH_PART.finditer(match["path"]):
         value = _part(value, part[1] or int(part[2]), ref)
     return value
@@ -596,9 +602,8 @@ def _part(value: JsonValue, key: str | int, ref: str) -> JsonValue:
         return value[key]
     if isinstance(key, int) and isinstance(value, list) and key < len(value):
         return value[key]
-    raise UnresolvedRef(
-        f"{ref}: no field {key!r}" if isinstance(key, str) else f"{ref}: no element [{key}]"
-    )
+    missing = f"field {key!r}" if isinstance(key, str) else f"element [{key}]"
+    raise UnresolvedRef(f"{reference_words(ref)}: no {missing}")
 
 
 def is_ref(value: JsonValue) -> bool:

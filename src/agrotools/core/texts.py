@@ -73,11 +73,14 @@ def first_names(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def counted_names(names: Sequence[str], most: int) -> str:
-    """Return the first ``most`` names in one line, and the number of the others: ``s1, s2 and 4 more``."""
+def counted_names(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first ``most`` names in one line, and the number of the others: ``s1, s2 and 4 more``.
+
+    ``separator``: ``"; "`` for names that have commas of their own.
+    """
     others = len(names) - most
     more = f" and {others} more" if others > 0 else ""
-    return ", ".join(names[:most]) + more
+    return separator.join(names[:most]) + more
 
 
 def difference_text(amount: str, unit: str | None) -> str:

@@ -30,7 +30,13 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.form_item import FormItem
-from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
+from agrotools.core.record import (
+    REF_PATTERN,
+    iter_refs,
+    literal_value,
+    reference_words,
+    resolve_ref,
+)
 from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.core.texts import spell_location
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -128,7 +134,12 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
         match = REF_PATTERN.fullmatch(ref.strip())
         if match and int(match["step"]) >= index:
             hint = "a step may only use what earlier steps returned"
-            yield "ref_forward", where, f"{ref} is not an earlier step than {index}", hint
+            yield (
+                "ref_forward",
+                where,
+                f"{reference_words(ref)} is not of a step before step {index + 1}",
+                hint,
+            )
             continue
         target = at.steps[int(match["step"])] if match else None
         if (
@@ -153,7 +164,7 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
                 )
             continue
         if not same_json(value, literal, rounded=True):
-            message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
+            message = f"{reference_words(ref)} is {value!r} in the recorded observation, {literal!r} beside it"
             yield "ref_differs", where, message, "write the recorded value beside the reference"
 
 
@@ -200,7 +211,7 @@ def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Itera
             yield (
                 "group_not_independent",
                 f"reference.steps[{index}]",
-                f"{ref} is in the same group",
+                f"{reference_words(ref)} is in the same group",
                 hint,
             )
 
@@ -428,11 +439,12 @@ def _check_from(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark
         value = evaluate_from(slot.from_, at.truths)
     except (UnresolvedRef, ExpressionError) as error:
         hint = "refer to fields that the truth of the step has"
-        yield "from_unresolved", f"{where}.from", f"{slot.from_}: {error}", hint
+        yield "from_unresolved", f"{where}.from", f"{reference_words(slot.from_)}: {error}", hint
         return
     if not matches_slot(slot, value):
         expected = getattr(slot, "value", None)
-        message = f"{slot.from_} gives {_short(value)} from the truth, but the value is {_short(expected)}"
+        gives = f"{reference_words(slot.from_)} gives {_short(value)} from the truth"
+        message = f"{gives}, but the value is {_short(expected)}"
         yield "from_differs", f"{where}.value", message, "correct the value or the expression"
 
 

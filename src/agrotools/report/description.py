@@ -1,4 +1,7 @@
-"""Description of a benchmark as tables."""
+"""Description of a benchmark as tables.
+
+A :class:`~agrotools.loading.describing.Description` comes in; tables go out.
+"""
 
 from collections.abc import Iterator, Mapping
 

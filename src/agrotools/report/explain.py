@@ -1,4 +1,8 @@
-"""Explanation of one sample of a run, from the question to the score, as printed by ``agrotools explain``."""
+"""Explanation of one sample of a run, from the question to the score, as printed by ``agrotools explain``.
+
+A scored record comes in; blocks of text for a terminal go out, and the short reasons that the list of samples shows.
+Every value is made harmless and cut before it is printed: models and tools wrote it.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +66,7 @@ from agrotools.scoring.metrics import (
     is_judged_text,
     scores_sample,
 )
-from agrotools.scoring.slots import refused_twin
+from agrotools.scoring.slots import refused_twin, refused_twin_text
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
@@ -548,7 +552,7 @@ def first_error(record: Record, rows: Sequence[Score], part: str) -> str:
 def twin_text(rows: Sequence[Score]) -> str:
     """Return why the twin of an unanswerable sample takes a point from it, or an empty text."""
     twin = refused_twin(rows)
-    return f"the answerable twin {twin} was refused: one point less" if twin else ""
+    return f"the answerable twin {twin} was refused: {refused_twin_text()}" if twin else ""
 
 
 def first_wrong_step(record: Record, rows: Sequence[Score], part: str) -> str:

@@ -1,4 +1,7 @@
-"""Scored records of a run as tables of rows, for files that other programs read."""
+"""Scored records of a run as tables of rows, for files that other programs read.
+
+A run folder comes in; files of rows go out, one for each kind of row. The run stays as it is.
+"""
 
 from collections.abc import Iterator
 from itertools import islice

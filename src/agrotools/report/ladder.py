@@ -1,4 +1,8 @@
-"""The ladder of a screen: scores of models between floor and ceiling, as lines with bars."""
+"""The ladder of a screen: scores of models between floor and ceiling, as lines with bars.
+
+Scored runs and yardsticks come in; rungs (:class:`Rung`) go out, and lines of a given width. Only baselines on the
+samples of the runs may be floor or ceiling.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

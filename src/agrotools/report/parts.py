@@ -1,4 +1,7 @@
-"""Tables by family, task type and answer type (metrics, seconds), of event counts, and of lost points."""
+"""Tables by family, task type and answer type (metrics, seconds), of event counts, and of lost points.
+
+Summaries of runs come in; tables (:class:`~agrotools.report.layout.ReportTable`) go out. They compute no score.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Results of runs as files that others can take: one JSON a run, and a table and a page of a folder of them."""
+"""Results of runs as files that others can take: one JSON a run, and a table and a page of a folder of them.
+
+Run folders come in; a :class:`Result` for each goes out. Its form is public (``docs/schemas``), because others keep
+these files.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

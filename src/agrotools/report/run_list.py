@@ -1,4 +1,7 @@
-"""List of the runs in a folder: progress, headline score and cost of each, for the terminal and the local page."""
+"""List of the runs in a folder: progress, headline score and cost of each, for the terminal and the local page.
+
+A folder comes in; an entry for each run in it goes out (:class:`RunEntry`), and their table.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -45,6 +45,7 @@ from agrotools.report.layout import (
 from agrotools.report.settings import SETTINGS, Measure, has_table, settings_for
 from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
 from agrotools.report.terminal import console_for
+from agrotools.report.verdicts import NO_DIFFERENCE_FROM_FLOOR, TOO_FEW_FOR_FLOOR
 from agrotools.runner.rescore import Rescored
 from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
 from agrotools.scoring.attribution import CAUSES, FAULT, TOOL, Attribution
@@ -505,9 +506,9 @@ def _place(
     lowest = floor.estimate.value
     above = ceiling is not None and rung.estimate.value > ceiling
     if difference.p is None:
-        yield f"{short}: too few independent questions (under {MIN_CLUSTERS}) to say whether it beats the floor."
+        yield f"{short}: {TOO_FEW_FOR_FLOOR}"
     elif difference.p >= 1 - LEVEL:
-        yield f"{short}: no difference from the floor shown on {count_text(difference.n, 'question')}."
+        yield f"{short}: {NO_DIFFERENCE_FROM_FLOOR} on {count_text(difference.n, 'question')}."
     elif difference.value < 0:
         lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
         yield f"{short} is below the floor by {lost} points."

@@ -1,4 +1,7 @@
-"""Settings of the report (mode and metrics of each table), and the tables of the benchmarks' papers."""
+"""Settings of the report (mode and metrics of each table), and the tables of the benchmarks' papers.
+
+Summaries come in; the settings that have a table go out, those of the engine first, then those of plug-ins.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""Steps of a sample compared with the reference, as data for terminal and page, and their form on a terminal."""
+"""Steps of a sample compared with the reference, as data for terminal and page, and their form on a terminal.
+
+Steps or predicted actions and their reference come in; a :class:`StepPart` for each goes out, which the page stores as
+data and :func:`step_blocks` prints. Arguments agree where the scores say so.
+"""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -2,11 +2,11 @@
 
 The parts are ``planning`` (wrong or missing calls), ``arguments``, ``fault`` (put into a call by ``--faults``),
 ``tool:NAME`` (errors of one tool), ``reading`` (right observations, wrong answer), ``twin`` (a refusal that the
-answerable twin got, too), ``form`` (an answer that cannot be read) and, where no calls are asked for, ``answer``. The
-gap of a sample is a cooperative game: the value of a coalition is the score when its parts are replaced by the
-reference or the truth, and the share of a part is its Shapley value (1953), the mean of its marginal contributions
-over all orders of replacement. See :mod:`agrotools.scoring.counterfactual` for the replacements,
-:mod:`agrotools.scoring.lost_points` for their sums.
+answerable twin got, too), ``form`` (an answer that cannot be read) and ``answer`` (no call explains it: no calls are
+asked for, or a judge graded open text). The gap of a sample is a cooperative game: the value of a coalition is the
+score when its parts are replaced by the reference or the truth, and the share of a part is its Shapley value (1953),
+the mean of its marginal contributions over all orders of replacement. See :mod:`agrotools.scoring.counterfactual` for
+the replacements, :mod:`agrotools.scoring.lost_points` for their sums.
 
 **Exact sums.** Shapley values are computed as fractions. Points are then rounded to multiples of ``2 ** -20`` by the
 largest remainder (the gap first, then its parts), so that the floats of ``parts`` sum to ``gap`` exactly, in any order.

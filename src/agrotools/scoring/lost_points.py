@@ -25,8 +25,9 @@ from agrotools.scoring.attribution import (
     ordered_parts,
 )
 from agrotools.scoring.counterfactual import FindResult, SampleGame, lacks_values
-from agrotools.scoring.metrics import FAS, SLOT_METRIC
-from agrotools.scoring.slots import UNREAD_RULES, refusals, refused_twin
+from agrotools.scoring.metrics import FAS, OPEN_TEXT, SLOT_METRIC, is_judged_text
+from agrotools.scoring.slot_weights import slot_weight
+from agrotools.scoring.slots import UNREAD_RULES, pair_points, refusals, refused_twin
 
 
 class LostScore(NamedTuple):
@@ -89,18 +90,30 @@ def _own_shares(record: Record, rows: Sequence[Score], find_result: FindResult) 
     if not is_split(record, rows):
         return {_part_without_calls(record, rows): lost}
     game = SampleGame(record, rows, find_result)
-    shares = game.shares()
-    # What is left was lost by open text that a judge graded: no result of a tool makes it right.
-    rest = lost - sum(shares.values())
-    if abs(rest) > _ROUNDING:
-        part = PLANNING if game.missing else READING  # no result of a missing call was misread
-        shares[part] = shares.get(part, Fraction(0)) + rest
+    # The game is played for the slots that rules score. Where a judge graded open text, it counts beside them.
+    weight_in_score = _weight_beside_text(game.slots, record, rows)
+    shares = {part: share * weight_in_score for part, share in game.shares().items()}
+    by_open_text = lost - sum(shares.values())
+    if abs(by_open_text) > _ROUNDING:
+        shares[ANSWER] = by_open_text  # words follow from no result, so that no call explains them
     return {part: shares[part] for part in ordered_parts(shares) if shares[part]}
 
 
+def _weight_beside_text(slots: Sequence[Slot], record: Record, rows: Sequence[Score]) -> Fraction:
+    """Return the share of ``slots`` in the Final Answer Score of a record: 1, or less beside open text with a grade."""
+    if all(row.metric != OPEN_TEXT for row in rows):
+        return Fraction(1)
+    texts = [slot for slot in record.sample.answer if is_judged_text(slot)]
+    of_slots = sum((Fraction(slot_weight(slot)) for slot in slots), Fraction(0))
+    of_texts = sum((Fraction(slot_weight(slot)) for slot in texts), Fraction(0))
+    return of_slots / (of_slots + of_texts)
+
+
 def _with_refused_twin(shares: Shares) -> Shares:
-    """Return shares with the point that an unanswerable sample loses because its twin was refused."""
-    return {**shares, TWIN: Fraction(1)}
+    """Return shares with what an unanswerable sample loses because its twin was refused."""
+    alone = pair_points(refused=True, twin_refused=False)
+    beside_refused_twin = pair_points(refused=True, twin_refused=True)
+    return {**shares, TWIN: Fraction(alone - beside_refused_twin)}
 
 
 def largest_part(shares: Mapping[str, Fraction] | Mapping[str, float]) -> str:
@@ -218,7 +231,7 @@ class LostPoints:
             # An epoch whose twin has no valid record does not count in the score: the others are scaled to it.
             total = sum(shares.values())
             if total <= 0:
-                return {READING: Fraction(1) - Fraction(score)}
+                return {ANSWER: Fraction(1) - Fraction(score)}
             scale = (total + rest) / total
             shares = {part: share * scale for part, share in shares.items()}
         return shares
@@ -237,7 +250,7 @@ class LostPoints:
             return losses
         if calls != other._calls.get((mode, sample_id)):
             return losses
-        return losses if losses.keys() <= {READING, TWIN, FORM} else {ANSWER: 1 - score}
+        return losses if losses.keys() <= {READING, TWIN, FORM, ANSWER} else {ANSWER: 1 - score}
 
     def attribution(self, mode: Mode, samples: Sequence[LostScore]) -> Attribution | None:
         """Return the split of a mode; None without samples."""

@@ -347,15 +347,13 @@ def _is_refusal(sample: Sample, trajectory: Trajectory | None, text: str) -> boo
 def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
     """Return what one trajectory adds to the Final Answer Score, -1 to 1, without the record of a twin.
 
-    A refusal adds 1 on an unanswerable sample, takes 1 on its answerable twin, and else adds 0. The mean over whole
-    pairs is therefore that of the rows in FAS. No answer adds 0.
+    A refusal adds what :func:`refusal_points` says, so that the mean over whole pairs is that of the rows in FAS. No
+    answer adds 0.
     """
     if trajectory.answer is None:
         return 0.0
     if sample.may_abstain and _is_refusal(sample, trajectory, trajectory.answer):
-        if not sample.answerable:
-            return pair_points(refused=True, twin_refused=False)
-        return pair_points(refused=False, twin_refused=True) if sample.twin else 0.0
+        return refusal_points(sample)
     slots = [slot for slot in sample.answer if counts_in_fas(slot)]
     if not sample.answerable or not slots:
         return 0.0
@@ -365,7 +363,23 @@ def outcome_value(sample: Sample, trajectory: Trajectory) -> float:
 
 def best_outcome(sample: Sample) -> float:
     """Return the most that one trajectory of a sample can add to the Final Answer Score."""
-    return 1.0 if sample.answerable else pair_points(refused=True, twin_refused=False)
+    return 1.0 if sample.answerable else refusal_points(sample)
+
+
+def refusal_points(sample: Sample) -> float:
+    """Return what the refusal of one sample adds to the Final Answer Score, if its twin is not refused.
+
+    The refusal of an answerable sample takes its points from the unanswerable twin, if it has one.
+    """
+    if not sample.answerable:
+        return pair_points(refused=True, twin_refused=False)
+    return pair_points(refused=False, twin_refused=True) if sample.twin else 0.0
+
+
+def refused_twin_text() -> str:
+    """Return what the refusal of an answerable twin takes, in words: ``1 point less``."""
+    points = -pair_points(refused=False, twin_refused=True)
+    return f"{points:g} {'point' if points == 1 else 'points'} less"
 
 
 def pair_points(*, refused: bool, twin_refused: bool) -> float:

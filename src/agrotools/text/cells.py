@@ -33,7 +33,7 @@ _LONGEST_NAME = 80
 _LARGEST = 1e12
 
 
-class Quantity(NamedTuple):
+class CellQuantity(NamedTuple):
     """A number with its unit (None: the cell has none), and a noun after the number."""
 
     value: float
@@ -51,7 +51,7 @@ def is_fault(text: str) -> bool:
     return _FAULT.fullmatch(text.strip()) is not None
 
 
-def quantity(text: str, decimal: Decimal = ".") -> Quantity:
+def quantity(text: str, decimal: Decimal = ".") -> CellQuantity:
     """Return the number in a cell: ``12``, ``1,234.5``, ``3,5 cm`` (``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
     The mark ``decimal`` is of use where a cell may be two numbers: ``1,234``. Else the cell tells its own.
@@ -77,11 +77,11 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         raise CellFault("is too large", f"write a number up to {_LARGEST:g}, or use a larger unit")
     written_unit = (match["unit"] or "").strip()
     if not written_unit:
-        return Quantity(value, None)
+        return CellQuantity(value, None)
     if unit := canonical_unit(written_unit):
-        return Quantity(value, unit)
+        return CellQuantity(value, unit)
     if _COUNTED.fullmatch(written_unit):
-        return Quantity(value, None, written_unit)
+        return CellQuantity(value, None, written_unit)
     raise CellFault(
         f"has {written_unit!r} after the number, which is not a known unit",
         "write mm, cm, m, %, ha...",

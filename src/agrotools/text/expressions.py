@@ -22,7 +22,13 @@ from pydantic import JsonValue
 from simpleeval import SimpleEval
 
 from agrotools.core import AbstainSlot
-from agrotools.core.record import REF_PATTERN, Results, UnresolvedRef, resolve_ref
+from agrotools.core.record import (
+    REF_PATTERN,
+    Results,
+    UnresolvedRef,
+    reference_words,
+    resolve_ref,
+)
 from agrotools.text.agronomy import AGRONOMIC_FUNCTIONS
 from agrotools.text.expression_functions import (
     CONSTANTS,
@@ -349,7 +355,9 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
         value = variables[name]
         for item in value if isinstance(value, list) else [value]:
             if item is None or (isinstance(item, float) and not math.isfinite(item)):
-                raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
+                raise UnresolvedRef(
+                    f"{reference_words(ref)} is {excerpt(item)}, no value to calculate with"
+                )
     try:
         return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
     except ExpressionError as error:
@@ -384,7 +392,7 @@ _REF_OR_QUOTED = re.compile(rf"(?P<quoted>'[^']*'|\"[^\"]*\")|{REF_PATTERN.patte
 
 def _with_refs(text: str, names: dict[str, str]) -> str:
     for ref, name in reversed(names.items()):
-        text = text.replace(name, ref)
+        text = text.replace(name, reference_words(ref))
     return text
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.core.texts import count_text, counted_names
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import (
     MAX_PIXELS,
@@ -38,6 +39,8 @@ _WARNING_FILTERS = threading.Lock()
 
 ROLES: tuple[Role, ...] = get_args(Role)
 _CHANNELS = ("red", "green", "blue")
+_BANDS_NAMED = 12
+"""Most bands of a file that a message names."""
 
 _WORDS: dict[Role, frozenset[str]] = {
     "B": frozenset({"b", "blue"}),
@@ -200,11 +203,8 @@ def band_number(selector: int | str, names: Sequence[str | None], file: str) -> 
 
 def listed_bands(names: Sequence[str | None]) -> str:
     """List the bands of a file in words, e.g. ``3 bands: 1 red, 2 green, 3 (no name)``."""
-    band_labels = [
-        f"{number} {name or '(no name)'}" for number, name in enumerate(names[:12], start=1)
-    ]
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"{len(names)} band{'s' if len(names) != 1 else ''}: {', '.join(band_labels)}{more}"
+    band_labels = [f"{number} {name or '(no name)'}" for number, name in enumerate(names, start=1)]
+    return f"{count_text(len(names), 'band')}: {counted_names(band_labels, _BANDS_NAMED)}"
 
 
 class Scale(NamedTuple):

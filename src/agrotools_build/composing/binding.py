@@ -16,7 +16,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.record import REF_PATTERN
+from agrotools.core.record import REF_PATTERN, reference_words
 from agrotools.knowledge.kb_names import healthy_crop, shipped_names
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
@@ -92,7 +92,10 @@ def _value(part: AnswerPart, steps: Sequence[ReferenceStep]) -> JsonValue:
     hint = "bind it to a value of a result"
     if not REF_PATTERN.search(part.from_):
         raise CannotCompose(
-            "no_value", f"{part.name} names no result: {part.from_}", hint=hint, part=part.name
+            "no_value",
+            f"{part.name} names no result: {reference_words(part.from_)}",
+            hint=hint,
+            part=part.name,
         )
     try:
         value = evaluate_from(part.from_, results_of(steps))
@@ -102,7 +105,10 @@ def _value(part: AnswerPart, steps: Sequence[ReferenceStep]) -> JsonValue:
         ) from error
     if value is None:
         raise CannotCompose(
-            "nothing_found", f"{part.name}: {part.from_} is empty", hint=hint, part=part.name
+            "nothing_found",
+            f"{part.name}: {reference_words(part.from_)} is empty",
+            hint=hint,
+            part=part.name,
         )
     return value
 

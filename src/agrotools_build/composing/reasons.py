@@ -3,7 +3,6 @@
 from typing import Literal
 
 from agrotools.core import BenchmarkError
-from agrotools_build.references import steps_from_one
 
 Reason = Literal[
     "call_fails",
@@ -39,6 +38,6 @@ class CannotCompose(BenchmarkError):
     """
 
     def __init__(self, reason: Reason, message: str, *, hint: str, part: str = "") -> None:
-        super().__init__(steps_from_one(message), hint=steps_from_one(hint))
+        super().__init__(message, hint=hint)
         self.reason: Reason = reason
         self.part = part

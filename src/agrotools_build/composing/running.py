@@ -20,7 +20,7 @@ from agrotools.core import (
     SampleFile,
     ToolCall,
 )
-from agrotools.core.record import iter_refs, literal_value, update_literals
+from agrotools.core.record import iter_refs, literal_value, reference_words, update_literals
 from agrotools_build.composing.reasons import CannotCompose
 from agrotools_build.references import keep_artifacts, steps_in, steps_used
 from agrotools_tools import AGROTOOLS
@@ -126,9 +126,10 @@ def _check_references(number: int, step: TraceStep) -> None:
     for _, target, _ in iter_refs(dict(step.arguments)):
         used = steps_in(target)
         if not used or max(used) >= number:
+            wanted = reference_words(target)
             raise CannotCompose(
                 "call_fails",
-                f"step {number + 1} ({step.tool}) refers to {target}, which is no result of an earlier step",
+                f"step {number + 1} ({step.tool}) refers to {wanted}, which is no result of an earlier step",
                 hint="refer to a result of an earlier step",
             )
 

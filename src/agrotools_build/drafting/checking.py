@@ -42,7 +42,7 @@ from agrotools_build.composing.tolerance import (
 )
 from agrotools_build.drafting.constants import check_constants
 from agrotools_build.drafting.known_names import check_answer_unsaid
-from agrotools_build.drafting.material import Labels, Noted, Pictures
+from agrotools_build.drafting.material import Labels, Noted, PictureGroup
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, trace_of
 from agrotools_build.own_photos.plan import measures
@@ -68,7 +68,7 @@ class Checked:
 
 
 def plain_parts(
-    draft: DraftedQuestion, pictures: Pictures, *, is_persons: bool = False
+    draft: DraftedQuestion, pictures: PictureGroup, *, is_persons: bool = False
 ) -> list[AnswerPart]:
     """Return the parts of a draft's answer; a name is offered the choices that people noted.
 
@@ -108,7 +108,7 @@ async def checked(
     draft: DraftedQuestion,
     parts: Sequence[AnswerPart],
     steps: Sequence[ReferenceStep],
-    pictures: Pictures,
+    pictures: PictureGroup,
     labels: Labels,
     runner: StepRunner,
 ) -> Checked:
@@ -228,7 +228,7 @@ def _agree(noted: JsonValue, seen: JsonValue, step: ReferenceStep, root: Root) -
 
 
 def _task_type(
-    parts: Sequence[AnswerPart], steps: Sequence[ReferenceStep], pictures: Pictures
+    parts: Sequence[AnswerPart], steps: Sequence[ReferenceStep], pictures: PictureGroup
 ) -> str:
     """Return the task type of the quantity that is asked for; that of the pictures where no quantity is known."""
     for root in (root for part in parts for root in roots_of(part.from_, steps)):

@@ -48,7 +48,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class PictureGroup:
     """Files that questions may show together, and what their samples say of them."""
 
     files: tuple[SampleFile, ...]
@@ -65,7 +65,7 @@ class Pictures:
         return " ".join(str(file.sha256) for file in self.files)
 
 
-def pictures_of(samples: Sequence[Sample]) -> list[Pictures]:
+def pictures_of(samples: Sequence[Sample]) -> list[PictureGroup]:
     """Return the sets of files that answerable samples show, those of each task type in turn.
 
     The order follows from the content of the files alone.
@@ -75,12 +75,12 @@ def pictures_of(samples: Sequence[Sample]) -> list[Pictures]:
         if sample.answerable and sample.files:
             by_files[tuple(str(file.sha256) for file in sample.files)].append(sample)
     noted = _noted_by_file(samples)
-    by_task: defaultdict[str, list[Pictures]] = defaultdict(list)
+    by_task: defaultdict[str, list[PictureGroup]] = defaultdict(list)
     for digests, shown in by_files.items():
         first = shown[0]
         known = dict.fromkeys(each for digest in digests for each in noted[digest])
         by_task[first.task_type].append(
-            Pictures(
+            PictureGroup(
                 files=first.files,
                 family=first.family,
                 task_type=first.task_type,

@@ -11,7 +11,7 @@ from agrotools.models import Message, TextPart
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.composing.tolerance import EXACT_TOOLS
 from agrotools_build.drafting.checking import Checked, checked, plain_parts
-from agrotools_build.drafting.material import Labels, Noted, Pictures, pictures_of
+from agrotools_build.drafting.material import Labels, Noted, PictureGroup, pictures_of
 from agrotools_build.drafting.prompting import as_data, prompt, tool_lines
 from agrotools_build.drafting.reasons import OF_ERRORS, Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, read_reply, trace_of
@@ -63,7 +63,7 @@ class QuestionDrafts:
             check=partial(self._check, place + 1, pictures, seed),
         )
 
-    def _about(self, place: int, seed: str) -> tuple[Pictures, Noted | None]:
+    def _about(self, place: int, seed: str) -> tuple[PictureGroup, Noted | None]:
         """Return the pictures of a draft and the quantity to ask about: those that share most words with a seed.
 
         None: a person's question says what it asks about, or nothing was noted.
@@ -71,7 +71,7 @@ class QuestionDrafts:
         if seed:
             words = {*seed.casefold().split()}
 
-            def shared(pictures: Pictures) -> int:
+            def shared(pictures: PictureGroup) -> int:
                 return len(words & {*_words_of(pictures).casefold().split()})
 
             most = max(map(shared, self._pictures))
@@ -82,7 +82,7 @@ class QuestionDrafts:
         noted = pictures.noted
         return pictures, noted[(turn + index) % len(noted)] if noted else None
 
-    def _tools_for(self, pictures: Pictures) -> list[str]:
+    def _tools_for(self, pictures: PictureGroup) -> list[str]:
         """Return the tools that a model is offered: those that give what people noted, and those that calculate."""
         installed = [tool for tool in self._runner.toolset if tool_or_none(tool) is not None]
         noted = {each.tool for each in pictures.noted}
@@ -92,7 +92,7 @@ class QuestionDrafts:
         return [*known, *(tool for tool in ("calculate",) if tool in installed)]
 
     def _messages(
-        self, pictures: Pictures, noted: Noted | None, topic: str, seed: str
+        self, pictures: PictureGroup, noted: Noted | None, topic: str, seed: str
     ) -> list[Message]:
         placed = [
             file.model_copy(update={"path": str(self._root / file.path)}) for file in pictures.files
@@ -114,7 +114,7 @@ class QuestionDrafts:
         return [Message(role="user", content=(TextPart(text=text), *shown))]
 
     async def _check(
-        self, number: int, pictures: Pictures, seed: str, reply: str, progressed: Progressed
+        self, number: int, pictures: PictureGroup, seed: str, reply: str, progressed: Progressed
     ) -> Checked:
         draft = read_reply(reply, DraftedQuestion)
         if seed:
@@ -144,7 +144,7 @@ class QuestionDrafts:
         return made
 
 
-def _is_wordable(noted: Noted, pictures: Pictures) -> bool:
+def _is_wordable(noted: Noted, pictures: PictureGroup) -> bool:
     """Return True if the call that gives what was noted is one of words about these pictures.
 
     Of numbers and boxes the question would have to speak, and a result of another call is not to be told.
@@ -154,14 +154,14 @@ def _is_wordable(noted: Noted, pictures: Pictures) -> bool:
     return {*noted.files} <= {(file.name, str(file.sha256)) for file in pictures.files}
 
 
-def _topic(pictures: Pictures, noted: Noted | None, seed: str) -> str:
+def _topic(pictures: PictureGroup, noted: Noted | None, seed: str) -> str:
     """Return what a question is to ask about, as words; empty for a person's question."""
     if seed:
         return ""
     return as_data(noted.quantity) if noted else pictures.task_type.replace("_", " ")
 
 
-def _words_of(pictures: Pictures) -> str:
+def _words_of(pictures: PictureGroup) -> str:
     return " ".join(
         [pictures.task_type.replace("_", " "), *(each.quantity for each in pictures.noted)]
     )

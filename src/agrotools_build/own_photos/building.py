@@ -1027,7 +1027,7 @@ def _value(text: str, column: Column, measure: Measure, unknown: Collection[str]
     return value
 
 
-def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
+def _in_unit(number: cells.CellQuantity, column: Column, measure: Measure) -> float:
     if measure.unit is None:
         if number.unit is not None:
             raise CellFault(

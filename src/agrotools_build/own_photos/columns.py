@@ -272,7 +272,7 @@ def _numbers_header(header: str, table: SheetTable) -> Header:
 class _Numbers(NamedTuple):
     """Numbers of a column. ``decimal``: its decimal mark, "" if it is open; ``cell``: one that may be two numbers."""
 
-    values: list[cells.Quantity]
+    values: list[cells.CellQuantity]
     units: Counter[str | None]
     decimal: Decimal | Literal[""]
     cell: str
@@ -284,7 +284,7 @@ class _Numbers(NamedTuple):
 
 def _numbers(texts: Sequence[str]) -> _Numbers:
     decimal, is_sure, cell = detect_decimal(texts)
-    values: list[cells.Quantity] = []
+    values: list[cells.CellQuantity] = []
     for text in texts:
         with suppress(cells.CellFault):
             values.append(cells.quantity(text, decimal))

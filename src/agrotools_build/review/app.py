@@ -49,7 +49,7 @@ from agrotools_build.review.agreement import (
 from agrotools_build.review.correcting import drafted_by
 from agrotools_build.review.correcting_routes import Correcting, read_body
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures, present, there
+from agrotools_build.review.presenting import PictureRenderer, present, there
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -111,7 +111,7 @@ class Review:
 
     def __init__(self, material: Material, journal: ReviewJournal, reviewer: str = "") -> None:
         self.material, self.journal, self.reviewer = material, journal, reviewer
-        self.pictures = Pictures(material)
+        self.pictures = PictureRenderer(material)
         self.correcting = Correcting(material, self.pictures)
 
     def application(self) -> Starlette:

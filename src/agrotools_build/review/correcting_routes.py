@@ -32,7 +32,6 @@ from agrotools.formats.benchmark import FILES_FOLDER
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.labels import read_labels
-from agrotools_build.references import steps_from_one
 from agrotools_build.review.agreement import Reviewer
 from agrotools_build.review.correcting import (
     UNCHANGED,
@@ -46,7 +45,7 @@ from agrotools_build.review.correcting import (
 )
 from agrotools_build.review.folder_labels import FolderLabels, KnownLabels, known_labels
 from agrotools_build.review.material import Material
-from agrotools_build.review.presenting import Pictures, Rendered
+from agrotools_build.review.presenting import PictureRenderer, Rendered
 from agrotools_build.review.unfinished import NEW, Unfinished, UnfinishedWork
 from agrotools_build.review.versions import FROM_NOTHING, Version, Versions
 from agrotools_build.sources.part import Originals, named
@@ -100,7 +99,7 @@ async def read_body(request: Request, kind: type[Body], largest: int) -> Body:
 class Correcting:
     """The editor of a review: its request handlers and its tool workers, which start with the first run."""
 
-    def __init__(self, material: Material, pictures: Pictures) -> None:
+    def __init__(self, material: Material, pictures: PictureRenderer) -> None:
         self.material, self.pictures = material, pictures
         self._stack = AsyncExitStack()
         self._starting = asyncio.Lock()
@@ -257,10 +256,7 @@ class Correcting:
             {
                 "steps": [self._shown_step(step) for step in steps],
                 "warnings": unstated_numbers(trial.written, files, base),
-                "parts": [
-                    {**state.model_dump(mode="json"), "reason": steps_from_one(state.reason)}
-                    for state in states
-                ],
+                "parts": [state.model_dump(mode="json") for state in states],
             }
         )
 

@@ -21,13 +21,12 @@ from starlette.responses import Response
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.calling.cache import ResultCache
 from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
-from agrotools.core.record import Results, iter_refs, literal_value
+from agrotools.core.record import Results, iter_refs, literal_value, reference_words
 from agrotools.knowledge.same_thing import same_value
 from agrotools.report.html.pictures import Absent, Places
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.steps import implied_slot, shown_results
 from agrotools.text.agreement_values import as_number
-from agrotools_build.references import steps_from_one
 from agrotools_build.review.material import Material, reference_flags
 
 T = TypeVar("T")
@@ -136,7 +135,7 @@ def there(found: T | Absent) -> T:
     return found
 
 
-class Pictures:
+class PictureRenderer:
     """Renderer of sample files and artifacts of reference calls; safe to use from several threads."""
 
     def __init__(self, material: Material) -> None:
@@ -269,7 +268,7 @@ def _agree(first: JsonValue, second: JsonValue) -> bool:
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 
 
-def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str, Any]:
+def present(material: Material, pictures: PictureRenderer, sample: Sample) -> dict[str, Any]:
     """Return the values for ``sample.html.j2``."""
     results: Results = shown_results(sample.reference) if sample.reference else []
     shapes = shapes_of(sample)
@@ -287,7 +286,7 @@ def present(material: Material, pictures: Pictures, sample: Sample) -> dict[str,
 
 
 def _file(
-    file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: Pictures
+    file: SampleFile, sample: Sample, shapes: Sequence[Shape], pictures: PictureRenderer
 ) -> dict[str, Any]:
     shapes = [shape for shape in shapes if shape.file == file.name]
     width, height = file.width_px, file.height_px
@@ -370,7 +369,7 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 def _argument(value: JsonValue) -> tuple[str, str]:
     return value_text(literal_value(value)), ", ".join(
-        dict.fromkeys(steps_from_one(ref) for _, ref, _ in iter_refs(value))
+        dict.fromkeys(reference_words(ref) for _, ref, _ in iter_refs(value))
     )
 
 
@@ -392,7 +391,7 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
         "slot": slot,
         "unit": unit,
         "wanted": expected_text(slot),
-        "origin": steps_from_one(slot.from_ or ""),
+        "origin": reference_words(slot.from_ or ""),
         "implied": implied,
         "state": state,
         "facts": [(fact.phrases, fact.not_) for fact in slot.facts]

@@ -21,7 +21,7 @@ from agrotools.core import (
     ToleranceSlot,
     UnresolvedRef,
 )
-from agrotools.core.record import Results
+from agrotools.core.record import Results, reference_words
 from agrotools.knowledge.entries import KnowledgeEntry
 from agrotools.knowledge.kb_names import shipped_names
 from agrotools.text.expressions import evaluate_from
@@ -97,7 +97,7 @@ class SlotDraft(FrozenModel):
         from_ = references_written_out(filled(self.from_, words))
         value: Any = evaluated(self.value or self.from_, words, results)
         if value is None:
-            raise UnresolvedRef(f"{from_} is null")
+            raise UnresolvedRef(f"{reference_words(from_)} is null")
         label = self.label_zh if language == "zh" and self.label_zh else self.label
         if self.type == "boolean":
             label = f"是否{label}" if label == self.label_zh else f"whether {label}"

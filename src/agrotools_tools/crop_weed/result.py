@@ -14,6 +14,7 @@ from agrotools.calling.result import ResultPart
 from agrotools.calling.workspace import save_artifact
 from agrotools.core import Artifact, ToolError
 from agrotools.core.files import cache_dir, cached_files
+from agrotools.core.texts import counted_names
 from agrotools.vision import Box
 from agrotools.vision.overlay import (
     BROWN,
@@ -375,6 +376,9 @@ def meaning_of_classes(
     return {**numbers, "soil": unnamed}, (*notes, note), ()
 
 
+_NUMBERS_NAMED = 12
+"""Most numbers of classes that a note names."""
+
+
 def _list_numbers(numbers: Sequence[int]) -> str:
-    first_numbers = ", ".join(str(number) for number in numbers[:12])
-    return f"{first_numbers} and {len(numbers) - 12} more" if len(numbers) > 12 else first_numbers
+    return counted_names([str(number) for number in numbers], _NUMBERS_NAMED)

@@ -14,7 +14,7 @@ import numpy as np
 from agrotools.core import UsageError
 from agrotools.core.files import read_text
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, counted_names
 from agrotools.formats.picture_folder import Images, image_column, require_header, rows_of
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 
@@ -399,5 +399,4 @@ def _examples(values: Counter[str]) -> str:
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return counted_names(names, _SHOWN)

@@ -8,6 +8,7 @@ from agrotools.calling.arguments import ReferenceCall, drop_arguments
 from agrotools.calling.contract import Agree, ToolResult, tool
 from agrotools.calling.result import ResultPart
 from agrotools.core import Arguments, ToolError
+from agrotools.core.texts import counted_names
 from agrotools.knowledge.entries import Claim, Coverage, Kind, KnowledgeEntry, Passage, kb_files
 
 if TYPE_CHECKING:
@@ -170,11 +171,8 @@ def lookup_agronomy(
         notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
         flags.append("others_of_like_name")
     elif not hits and (several := index.with_words_in_name(query, kind=_kind(kind), crop=crop)):
-        named = ", ".join(f"{entry.title}, {entry.id}" for entry in several[:_MOST_NAMED])
-        others = f" and {len(several) - _MOST_NAMED} more" * (len(several) > _MOST_NAMED)
-        notes.append(
-            f"{query!r} names no single entry; with these words in the name: {named}{others}"
-        )
+        named = counted_names([f"{entry.title}, {entry.id}" for entry in several], _MOST_NAMED)
+        notes.append(f"{query!r} names no single entry; with these words in the name: {named}")
         flags.append("several_entries")
     if hits and hits[0].score < 1 and is_group(hits[0].entry):
         notes.append(

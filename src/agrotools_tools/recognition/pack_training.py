@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError, UsageError
 from agrotools.core.files import sha256_of_file
 from agrotools.core.lazy import import_of_extra
+from agrotools.core.texts import counted_names
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_image
 from agrotools_tools.recognition.backbone import Backbone
@@ -190,8 +191,8 @@ def _look_at(
         if number % every == 0 or number == len(pictures):
             progress(f"looked at {number} of {len(pictures)} pictures")
     if faults and not skip:
-        more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        why = f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}"
+        listed = counted_names(faults, _SHOWN, "; ")
+        why = f"{len(faults)} of {len(pictures)} pictures cannot be read: {listed}"
         raise UsageError(why, hint="fix or remove them, or leave them out with --skip-unreadable")
     if not used:
         raise UsageError("none of the pictures can be read")

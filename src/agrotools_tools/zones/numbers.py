@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from agrotools.calling.workspace import file_info
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion
+from agrotools.core.texts import counted_names
 from agrotools.vision import Role
 from agrotools.vision.rasters import RasterSource
 from agrotools_tools.vision import Index
@@ -201,7 +202,7 @@ def possible_offsets(
 
 def question_on_offset(files: list[str], offsets: Offsets) -> ReadingQuestion:
     """Return the question which offset the numbers of these files have."""
-    which = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+    which = counted_names(files, 1)
     text = (
         f"{which}: Sentinel-2 numbers since 2022 have 1000 added, which some files have taken off "
         "again. What is to be added to the numbers?"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, first_names
-from agrotools.text.cells import Quantity, is_empty, is_fault, quantity
+from agrotools.text.cells import CellQuantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 from agrotools_tools.zones.levels import without_spaces
@@ -437,14 +437,14 @@ def _values_of(
     return values, unit
 
 
-def _are_amounts_and_names(filled: Sequence[str], numbers: Mapping[str, Quantity]) -> bool:
+def _are_amounts_and_names(filled: Sequence[str], numbers: Mapping[str, CellQuantity]) -> bool:
     """Return True for amounts each of which several plots have, and names: no measured value repeats in all plots."""
     has_name = any(cell not in numbers for cell in filled)
     plots = Counter(cell for cell in filled if cell in numbers)
     return has_name and min(plots.values()) > 1
 
 
-def _quantity_of(cell: str, decimal: Decimal) -> Quantity | None:
+def _quantity_of(cell: str, decimal: Decimal) -> CellQuantity | None:
     """Return the number in a cell; None for text, and for a number of things."""
     try:
         found = quantity(cell, decimal)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
-from agrotools.core.texts import count_text
+from agrotools.core.texts import count_text, counted_names
 from agrotools_tools.zones import import_of_zones
 from agrotools_tools.zones.kml import FOLDER, is_kml, read_kml
 from agrotools_tools.zones.names import name_zones
@@ -222,9 +222,8 @@ def _leave_others(
         f"feature {place + 1} ({shape.geom_type})"
         for place, shape in zip(places.tolist(), chosen, strict=True)
     ]
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    listed = "; ".join(named[:_MOST_NAMED])
-    readings.leave(f"{count_text(len(named), 'shape')} of {file} {what}: {listed}{more}")
+    listed = counted_names(named, _MOST_NAMED, "; ")
+    readings.leave(f"{count_text(len(named), 'shape')} of {file} {what}: {listed}")
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from agrotools.core import BenchmarkError
 from agrotools.formats.picture_folder import Images
 from agrotools.text import cells
-from agrotools.text.cells import Quantity
+from agrotools.text.cells import CellQuantity
 from agrotools.text.decimal_marks import NumberText, detect_decimal
 from agrotools.text.tables import CellFault, open_table
 
@@ -227,12 +227,13 @@ def test_the_rows_of_a_header_can_be_given(rows, columns, tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "decimal", "expected"),
     [
-        ("12", ".", Quantity(12, None)), ("12.5 mm", ".", Quantity(12.5, "mm")), ("35%", ".", Quantity(35, "%")),
-        ("3,5 cm", ",", Quantity(3.5, "cm")), ("1.234,5", ",", Quantity(1234.5, None)),
-        ("1,234.5", ".", Quantity(1234.5, None)), ("12厘米", ".", Quantity(12, "cm")),
-        ("12 apples", ".", Quantity(12, None, "apples")), ("12个", ".", Quantity(12, None, "个")),
-        ("-3e-2", ".", Quantity(-0.03, None)), ("1 234,5 cm", ",", Quantity(1234.5, "cm")),
-        ("1’234.5", ".", Quantity(1234.5, None)),
+        ("12", ".", CellQuantity(12, None)), ("12.5 mm", ".", CellQuantity(12.5, "mm")),
+        ("35%", ".", CellQuantity(35, "%")),
+        ("3,5 cm", ",", CellQuantity(3.5, "cm")), ("1.234,5", ",", CellQuantity(1234.5, None)),
+        ("1,234.5", ".", CellQuantity(1234.5, None)), ("12厘米", ".", CellQuantity(12, "cm")),
+        ("12 apples", ".", CellQuantity(12, None, "apples")), ("12个", ".", CellQuantity(12, None, "个")),
+        ("-3e-2", ".", CellQuantity(-0.03, None)), ("1 234,5 cm", ",", CellQuantity(1234.5, "cm")),
+        ("1’234.5", ".", CellQuantity(1234.5, None)),
     ],
 )  # fmt: skip
 def test_numbers_are_read_with_their_units(text, decimal, expected):

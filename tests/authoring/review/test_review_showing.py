@@ -16,7 +16,7 @@ from agrotools_build.review.material import (
     open_material,
     read_flags,
 )
-from agrotools_build.review.presenting import Pictures, compared_fields, present, shapes_of
+from agrotools_build.review.presenting import PictureRenderer, compared_fields, present, shapes_of
 from support.review_server import review_benchmark, review_sample
 
 
@@ -197,7 +197,7 @@ def test_a_sample_with_any_type_of_answer_is_shown(tmp_path: Path, kind: str):
     slot = {"type": kind, "name": "first", "label": "what <i>it</i> is", **SLOTS[kind]}
     folder = review_benchmark(tmp_path, 1, rows_0001={"answer": [slot], "answer_type": "exact"})
     material = open_material(str(folder))
-    shown = present(material, Pictures(material), material.sample("rows-0001"))  # pyright: ignore[reportArgumentType]
+    shown = present(material, PictureRenderer(material), material.sample("rows-0001"))  # pyright: ignore[reportArgumentType]
     page = render("sample.html.j2", shown={**shown, "corrects": True, "made": []})
     assert "what &lt;i&gt;it&lt;/i&gt; is" in page
     assert ("Right answer" in page) == (kind in ("exact", "boolean", "tolerance"))
@@ -210,7 +210,7 @@ def test_the_words_that_a_model_replaced_stand_beside_the_new_ones(tmp_path: Pat
     material = open_material(str(folder))
     sample = material.sample("rows-0001")
     assert sample is not None
-    shown = present(material, Pictures(material), sample) | {"made": [], "corrects": False}
+    shown = present(material, PictureRenderer(material), sample) | {"made": [], "corrects": False}
     page = render("sample.html.j2", shown=shown)
     assert "Before a model rephrased it: <q>How much of &lt;this&gt; leaf is sick?</q>" in page
 

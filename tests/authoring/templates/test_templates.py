@@ -338,7 +338,7 @@ def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
     ("more", "says"),
     [
         ({"clear": ["@0.nonsense > 1"]}, "no field 'nonsense'"),
-        ({"clear": ["@3.severity_pct > 1"]}, "no step 3"),
+        ({"clear": ["@3.severity_pct > 1"]}, "no step 4"),
         ({"clear": ["{nobody} > 1"]}, "{nobody} is not a word"),
         (
             {

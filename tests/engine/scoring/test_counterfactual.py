@@ -14,8 +14,10 @@ from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
+    Fact,
     KeywordsSlot,
     Observation,
+    OpenTextSlot,
     Record,
     ReferenceStep,
     ReferenceTextsSlot,
@@ -32,6 +34,8 @@ from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.attribution import LostSample, attribution_of, rounded_points
 from agrotools.scoring.counterfactual import SampleGame
 from agrotools.scoring.lost_points import Shares, lost_shares
+from agrotools.scoring.metrics import FAS, OPEN_TEXT
+from agrotools.scoring.slots import SlotScore, score_row
 from support.plain_sample import plain_sample
 
 TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"
@@ -566,6 +570,23 @@ def test_the_recorded_result_of_the_reference_call_is_used_before_a_tool_is_aske
         TREES: 50.0,
         "arguments": 50.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("grade", "expected"), [(1.0, {WEEDS: 25}), (0.5, {WEEDS: 25, "answer": 37.5})]
+)
+def test_open_text_that_a_judge_graded_is_no_misread_result(grade: float, expected: Shares):
+    """The text has three times the weight of the number, which a tool got wrong."""
+    share = slot("share", TRUE_SHARE, "steps[1].observation.weed_pct")
+    advice = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)),), weight=3)
+    record = record_of(
+        Tools(share=20.0), share, advice, answer=lambda _: f"advice: hoe\nshare: {TRUE_SHARE + 20}"
+    )
+    rows = [row for row in score_record(record) if row.metric != FAS]
+    rows.append(score_row(record, OPEN_TEXT, SlotScore(grade, {})))
+    rows.append(score_row(record, FAS, SlotScore(3 * grade / 4, {})))
+    lost = lost_shares(record, rows)
+    assert {part: float(100 * each) for part, each in lost.items()} == expected
 
 
 def test_parts_sum_to_the_gap_to_the_last_digit():

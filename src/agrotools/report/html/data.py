@@ -1,4 +1,7 @@
-"""Data of the page about a record: its row in the list, and its details with steps, files and requests."""
+"""Data of the page about a record: its row in the list, and its details with steps, files and requests.
+
+A record and its score rows come in; JSON data go out. Long texts are cut, and no picture is held: only its name.
+"""
 
 import csv
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Data of the page's overview: runs with their scores and tasks, baselines beside them, and differences of pairs."""
+"""Data of the page's overview: runs with their scores and tasks, baselines beside them, and differences of pairs.
+
+Opened runs, yardsticks and their differences come in; the head of the page goes out, as JSON data.
+"""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget."""
+"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget.
+
+A file of a sample or an artifact comes in; the name of its picture on the page goes out, or the reason why there is
+none (:class:`Absent`). Files with another hash than the recorded one are not shown.
+"""
 
 import base64
 import io

@@ -1,4 +1,7 @@
-"""Runs of a page: their data, facts and differences, floor and ceiling, and what happened in a record."""
+"""Runs of a page: their data, facts and differences, floor and ceiling, and what happened in a record.
+
+Run folders come in; opened runs go out (:class:`PageRun`), whose records are read one at a time.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
