@@ -67,7 +67,7 @@ def sure_lines() -> list[str]:
     for tool, field, sure, on, figure, *_ in _all():
         if sure and on != "-" and not re.search("candidates`, (citrus|coffee)", field):
             short = re.sub(r" [(][^()]*uncalibrated[^()]*[)]", "", figure)
-            lines.append(f"* {tool}, {field}: {short}; {on}")
+            lines.append(f"* {tool}, {field}: {short}; calibrated on {on}")
     return lines
 
 
@@ -86,7 +86,12 @@ def _rows(one: Quantity) -> list[tuple[str, ...]]:
     fields = ", ".join(f"`{name}`" for name in one.fields) + (f" ({one.what})" if one.what else "")
     if one.of:
         return [
-            (one.tool, f"{fields}, {cells[0]}", one.sure if cells[1] else "", *cells[2:])
+            (
+                one.tool,
+                f"{fields}, {_CASES.get(cells[0], cells[0])}",
+                one.sure if cells[1] else "",
+                *cells[2:],
+            )
             for cells in _CALIBRATIONS[one.of]()
         ]
     numbers = {name: pool["subjects"] for name, pool in _subjects()["pools"].items()}
@@ -152,7 +157,7 @@ def _lesions() -> list[_Cells]:
         "coffee",
         True,
         f"{n} leaves",
-        f"{found['interval_coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
+        f"coverage {found['interval_coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
         _score(found["interval_score_relative"]),
         "none where the picture is flagged; fitted to the kind of damage with the largest errors; "
         f"of each kind it covers {classes}; "
@@ -174,7 +179,7 @@ def _fruits() -> list[_Cells]:
             fruit,
             one["spread"] is not None,
             f"{n} photographs",
-            f"{one['coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
+            f"coverage {one['coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
             _score(one["interval_score_relative"]),
             f"half-width {one['half_width']:.0%} of the count" + ("" if one["spread"] is not None else f"; {reason}"),
         ))  # fmt: skip
@@ -197,8 +202,10 @@ def _names(net: str) -> list[_Cells]:
         subjects = calibrated["subjects_by_crop"].get(crop, calibrated["subjects"])
         low, high = one["top1_95"]
         chance = f", {one['ece_by_chance']:.3f} by chance" if "ece_by_chance" in one else ""
-        right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance}); "
-        right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
+        right = (
+            f"right on {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures; "
+        )
+        right += f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance})"
         few = (
             f"under {LEAST_SUBJECTS} subjects of its own"
             if subjects < LEAST_SUBJECTS
@@ -224,6 +231,13 @@ def _score(value: float) -> str:
     return f"{value:.2f}, goal {'reached' if value <= WORST_SCORE else 'missed'}"
 
 
+_CASES = {
+    "all, crop unknown": "all leaves, crop not given",
+    "all, crop known": "all leaves, crop given",
+    "random split": "pictures from the training days",
+    "days left out": "days left out of training",
+}
+"""Cases of the stored figures, as the page calls them."""
 _CALIBRATIONS = {
     "lesions": _lesions,
     "fruits": _fruits,
