@@ -101,7 +101,7 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
                for row in rows if row["folder"] == "all made for"]  # fmt: skip
     every = sums["all", "all strangers"]
     return [
-        f"* confident and wrong: {every['confident and wrong']} of {every['calls']} calls, {every['share, 95 %']}; by kind of call: "
-        f"{', '.join(wrong)}",
+        f"* confident and wrong: {every['confident and wrong']} of {every['calls']} calls, {every['share, 95 %']}; "
+        f"by kind of call: {', '.join(wrong)}",
         f"* refused or flagged although the tool is made for such pictures, by kind of call: {', '.join(doubted)}",
     ]
