@@ -63,15 +63,18 @@ def write_fresh(
     folder: Path,
     *,
     name: str | None = None,
+    quick: bool = False,
     language: Language = "en",
     progress: Progress,
     workers: int = 2,
 ) -> BenchmarkHeader:
     """Draw new scenes and write the benchmark, called ``name``, to ``folder``, completely or not at all.
 
-    BenchmarkError: it is not made of drawn scenes, or most calls fail. InfrastructureError: a scene cannot be drawn.
+    ``quick``: only its quick part. BenchmarkError: it is not made of drawn scenes, or most calls fail.
+    InfrastructureError: a scene cannot be drawn.
     """
-    asked = [each for each in published.samples if each.answerable]
+    samples = [each for each in published.samples if not quick or each.id in published.header.quick]
+    asked = [each for each in samples if each.answerable]
     if not asked or not all(_SCENE.fullmatch(str(each.metadata.get("subject"))) for each in asked):
         raise BenchmarkError(
             f"{published.name} is not made of drawn scenes, so that it cannot be drawn anew",
@@ -91,11 +94,11 @@ def write_fresh(
                 "name": name or published.name,
                 "version": version,
                 "canary": canary_of(name or published.name, version),
-                "quick": (),
+                "quick": tuple(each.id for each in new) if quick else (),
                 "metadata": {
                     "agrotools": importlib.metadata.version("agrotools"),
                     "seed": seed,
-                    "replaced": len(published.samples),
+                    "replaced": len(samples),
                     **tally.metadata(),
                 },
             }
