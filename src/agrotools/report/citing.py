@@ -12,6 +12,7 @@ from agrotools.formats.manifest import Manifest
 from agrotools.report.ladder import TITLES, rungs, values_by_role
 from agrotools.report.layout import fields_text, interval_text, percent
 from agrotools.report.screen import headline
+from agrotools.runner.policies import is_agent
 from agrotools.runner.records import last_record_at
 from agrotools.runner.rescore import Rescored
 from agrotools.runner.yardsticks import Yardsticks
@@ -129,15 +130,18 @@ def _sentence(mode: Mode, score: ModeScore) -> str:
 def _settings(manifest: Manifest) -> str:
     """Return the protocol and the settings of a run that its scores depend on, in words."""
     # An agent of its own has no protocol of ours, and takes the seed from us, if it uses one at all.
-    is_agent = manifest.sealed is not None
-    words = [f"an agent of its own, seed {manifest.seed}"] if is_agent else []
-    words += [] if is_agent else [f"protocol {manifest.protocol}"]
+    # An agent at an address is neither sealed nor unsealed: its name tells that it is one.
+    has_agent = is_agent(manifest.model) or manifest.sealed is not None
+    if has_agent:
+        words = [f"an agent of its own, seed {manifest.seed}"]
+    else:
+        words = [f"protocol {manifest.protocol}"]
     if not manifest.images:
         words.append("pictures not shown")
     if manifest.tools != "all":
         words.append(f"tools {manifest.tools}")
     sampling = {name: value for name, value in manifest.settings.items() if value not in ({}, None)}
-    if not is_agent:
+    if not has_agent:
         words.append(fields_text(sampling) or "sampling as the endpoint does")
     if manifest.epochs > 1:
         words.append(count_text(manifest.epochs, "epoch"))

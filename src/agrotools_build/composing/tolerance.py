@@ -183,9 +183,8 @@ def stated_error(tool: str, path: str, result: Mapping[str, JsonValue] | None) -
     value = value_at(path, result)
     if interval is not None and is_number(value):
         low, high = interval
-        number = _number(value)
-        # What a label says may lie outside: its distance to the interval is no error of the tool.
-        half = max(high - number, number - low) if low <= number <= high else (high - low) / 2
+        # Half of it, wherever the value is: the place of a label in the interval, or outside, is no error of the tool.
+        half = (high - low) / 2
         if half > 0:
             return StatedTolerance(_rounded(half), 0.0, "interval")
     known = _tolerances().get((tool, _INDEX.sub("", path)))

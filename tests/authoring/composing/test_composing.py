@@ -55,7 +55,7 @@ def test_values_of_a_result_have_paths_that_name_them_and_units():
 @pytest.mark.unit
 def test_the_interval_that_a_tool_states_is_the_tolerance():
     tolerance = tolerance_of("steps[0].observation.severity_pct", [_lesions()])
-    assert tolerance == (3.0, 0.0, "interval")
+    assert tolerance == (2.5, 0.0, "interval")
 
 
 @pytest.mark.unit
@@ -79,7 +79,7 @@ def test_errors_of_one_tool_on_one_file_add_up():
     mean = "(steps[0].observation.severity_pct + steps[1].observation.severity_pct) / 2"
     tool, image = "analyze_lesions", "image_1.png"
     steps = [ran(tool, {"image": image, "mode": mode}, _LESIONS) for mode in ("lesions", "rust")]
-    assert tolerance_of(mean, steps).abs_tol == pytest.approx(3.0)
+    assert tolerance_of(mean, steps).abs_tol == pytest.approx(2.5)
 
 
 @pytest.mark.unit
@@ -137,7 +137,7 @@ def test_a_tolerance_says_what_it_rests_on(expression, source):
 def test_a_number_has_the_unit_of_its_field(tmp_path):
     written = part("number", "steps[0].observation.severity_pct", unit="kg")
     slot = bound_slot(written, [_lesions()], [picture(tmp_path)])
-    assert (slot.value, slot.unit, slot.abs_tol) == (12.0, "%", 3.0)
+    assert (slot.value, slot.unit, slot.abs_tol) == (12.0, "%", 2.5)
 
 
 @pytest.mark.unit

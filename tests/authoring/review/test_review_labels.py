@@ -243,9 +243,9 @@ def test_the_page_says_where_a_tolerance_comes_from_before_and_after(tmp_path: P
     }
     steps = steps_with_truth([ReferenceStep.model_validate(changed)], now.steps, sample)
     (state,) = part_states(now, steps, sample.files, sample)
-    assert (state.stands, state.result) == ("30 % ± 4", "12 % ± 3")
+    assert (state.stands, state.result) == ("30 % ± 4", "12 % ± 2.5")
     assert "set when the sample was made" in state.stands_tolerance
-    assert state.tolerance == "± 3: analyze_lesions states 10 to 15"
+    assert state.tolerance == "± 2.5: analyze_lesions states 10 to 15"
 
 
 def test_labels_beside_the_samples_count_and_stay_in_the_folder_that_apply_writes(
