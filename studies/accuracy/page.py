@@ -43,7 +43,7 @@ def page() -> str:
     lines += [
         *sure_lines(),
         "",
-        "## Pictures that a tool is not made for",
+        "## Unsuitable pictures",
         "",
         _prose("strangers"),
         "",
@@ -57,7 +57,7 @@ def page() -> str:
             "",
             _with_figures(tool, of_tool),
             "",
-            f"Measured with version {version} of the tool on {day}.",
+            f"These figures were measured on {day} with version {version} of the tool.",
             "",
         ]
     return "\n".join(lines).rstrip() + "\n"
@@ -103,5 +103,5 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
     return [
         f"* confident and wrong: {every['confident and wrong']} of {every['calls']} calls, {every['share, 95 %']}; "
         f"by kind of call: {', '.join(wrong)}",
-        f"* refused or flagged although the tool is made for such pictures, by kind of call: {', '.join(doubted)}",
+        f"* refused or flagged although the picture suits the tool, by kind of call: {', '.join(doubted)}",
     ]

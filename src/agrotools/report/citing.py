@@ -132,10 +132,8 @@ def _settings(manifest: Manifest) -> str:
     # An agent of its own has no protocol of ours, and takes the seed from us, if it uses one at all.
     # An agent at an address is neither sealed nor unsealed: its name tells that it is one.
     has_agent = is_agent(manifest.model) or manifest.sealed is not None
-    if has_agent:
-        words = [f"an agent of its own, seed {manifest.seed}"]
-    else:
-        words = [f"protocol {manifest.protocol}"]
+    agent = f"an agent of its own, seed {manifest.seed}"
+    words = [agent if has_agent else f"protocol {manifest.protocol}"]
     if not manifest.images:
         words.append("pictures not shown")
     if manifest.tools != "all":
