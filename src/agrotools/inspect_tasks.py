@@ -325,7 +325,10 @@ def final_answer_score() -> Scorer:
         value = sample_value(record, rows)
         explanation = score_text(record, rows, lost_shares(record, rows))
         if _refuses_with_twin(record, rows):
-            explanation += f" {refused_twin_text()}: its unanswerable twin has this refusal, too."
+            explanation += (
+                f" {refused_twin_text()}: a refusal here takes back the point that a refusal of the unanswerable twin "
+                "earns, and Inspect scores each sample by itself."
+            )
         metadata = {
             RECORD: record.model_dump(mode="json"),
             "rows": [row.model_dump(mode="json") for row in rows],

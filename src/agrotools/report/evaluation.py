@@ -13,6 +13,7 @@ from typing import NamedTuple
 from agrotools.core import Mode, Record, Score
 from agrotools.core.files import sha256_of_json
 from agrotools.core.progress import Progress, no_progress
+from agrotools.core.texts import command_line
 from agrotools.formats.benchmark import Benchmark
 from agrotools.report.comparison import with_reasons
 from agrotools.report.html import ReportResult, build_report, incomparable
@@ -21,6 +22,7 @@ from agrotools.report.layout import Part, run_names
 from agrotools.report.screen import headline
 from agrotools.report.settings import PaperTables, PaperTally
 from agrotools.report.tables import tables
+from agrotools.runner.repeated_calls import REPEATED_CALLS_FILE
 from agrotools.runner.rescore import Rescored, compare_runs, score_runs, warnings_of_looks
 from agrotools.runner.store import read_manifest
 from agrotools.runner.yardsticks import Yardsticks, headline_mode, with_constant, yardsticks_of
@@ -235,6 +237,19 @@ class ComparedRuns(NamedTuple):
     warnings: Sequence[str] = ()
 
 
+def _warnings_of_causes(runs: Sequence[Path]) -> list[str]:
+    """Return what it means for the causes if ``agrotools attribute`` made further calls for some of the runs alone."""
+    attributed = [run for run in runs if (run / REPEATED_CALLS_FILE).is_file()]
+    others = [run for run in runs if run not in attributed]
+    if not attributed or not others:
+        return []
+    commands = ", ".join(command_line("attribute", run) for run in others)
+    return [
+        f"causes are not comparable yet: agrotools attribute made further calls for {attributed[0].name}, but not for "
+        f"{others[0].name}. Run {commands}"
+    ]
+
+
 def compare_with_reasons(runs: Sequence[Path], flips: int = 2) -> ComparedRuns:
     """Compare every pair of runs as :func:`agrotools.runner.rescore.compare_runs` does, sample by sample.
 
@@ -245,7 +260,7 @@ def compare_with_reasons(runs: Sequence[Path], flips: int = 2) -> ComparedRuns:
         with_reasons(each, pair, flips)
         for each, pair in zip(compared, combinations(runs, 2), strict=True)
     ]
-    warnings = warnings_of_looks(runs)
+    warnings = [*warnings_of_looks(runs), *_warnings_of_causes(runs)]
     for difference in incomparable([read_manifest(run) for run in runs]):
         warnings.append(f"the runs differ in more than the model: {difference}")
     return ComparedRuns(pairs, warnings)

@@ -32,6 +32,7 @@ from agrotools.report.layout import (
     percent,
 )
 from agrotools.report.text_tables import page_templates
+from agrotools.runner.policies import names_endpoint
 from agrotools.runner.records import last_record_at, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
@@ -142,13 +143,13 @@ def _questions_hash(run: Path) -> str:
 
 
 def _settings(manifest: Manifest) -> dict[str, JsonValue]:
-    """Return the settings that scores depend on, without addresses."""
+    """Return the settings that scores depend on, without addresses. ``seed``: null if none was sent to the model."""
     return {
         **manifest.settings,
         "images": manifest.images,
         "tool_images": manifest.tool_images,
         "max_steps": manifest.max_steps,
-        "seed": manifest.seed,
+        "seed": manifest.settings.get("seed") if names_endpoint(manifest.model) else manifest.seed,
         "epochs": manifest.epochs,
         "tools": manifest.tools,
         "backends": dict(manifest.backends),
