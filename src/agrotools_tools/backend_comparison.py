@@ -42,6 +42,8 @@ _UNKNOWN_CROP = ("backend_unavailable", "crop")
 _UNREADABLE = ("unreadable_file", "file_not_found")
 _UNREADABLE_NAMED = 3
 """Most unreadable photographs that a table names."""
+_LABELS_NAMED = 8
+"""Most labels that a line names: about as many as fit on it."""
 
 
 class BackendScore(FrozenModel):
@@ -51,7 +53,8 @@ class BackendScore(FrozenModel):
     back-end's, paired by photograph, None for the first. ``better``, ``worse``: photographs on which it does better and
     worse than the first. ``refused``: share without an answer. ``likeliest``: share of names whose first candidate is
     right, refused or not. ``seen``: number of photographs that a pack learnt from, which say nothing about others.
-    ``unreadable``: files left out for all back-ends. ``unknown``: labels that none of its names means.
+    ``unreadable``: files left out for all back-ends. ``not_compared``: labels left out for all back-ends, with their
+    number of photographs. ``unknown``: labels of the knowledge base that none of its names means.
     ``ms``: median time of a call. ``photos``: what it said of each photograph.
     """
 
@@ -65,6 +68,7 @@ class BackendScore(FrozenModel):
     likeliest: float | None
     seen: int
     unreadable: tuple[str, ...]
+    not_compared: dict[str, int]
     unknown: tuple[str, ...]
     ms: float
     photos: tuple[PhotoCheck, ...]
@@ -114,14 +118,27 @@ def compare_backends(
 
     A name is right if it means the same as the label (:meth:`~agrotools.knowledge.kb_names.KbNames.mean_same`); a
     refusal is wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left
-    out.
+    out, and so are those with a label that the knowledge base does not know and some back-end does not use.
 
     Raises:
         UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, a
-            back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
-            can be read.
+            back-end that the tool lacks, arguments that the tool or a back-end does not accept, no photograph that
+            can be read, or no label that all back-ends can be judged by.
     """
     _check(tool, backends, pictures)
+    crop = arguments.get("crop")
+    not_compared: dict[str, int] = {}
+    if tool != COUNTING:
+        not_compared = _labels_not_compared(tool, backends, pictures, crop)
+    if not_compared:
+        pictures = [one for one in pictures if one.label not in not_compared]
+        why = f"the knowledge base does not know your {_shown_labels(not_compared)}"
+        if not pictures:
+            raise UsageError(f"{why}, so no photograph can be compared", hint=_RENAME)
+        progress(
+            f"{why}. A back-end that uses other names can never agree with such a label, so its photographs are left "
+            f"out. {_RENAME}"
+        )
     given: dict[str, list[_Result | None]] = {}
     ms: dict[str, float] = {}
     for backend in dict.fromkeys(backends):
@@ -143,7 +160,6 @@ def compare_backends(
         raise no_crop[0]
     groups = tuple(pictures[place].group for place in read)
     metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
-    crop = arguments.get("crop")
     sign = -1 if tool == COUNTING else 1
     scores: list[BackendScore] = []
     first: list[float] | None = None
@@ -173,6 +189,7 @@ def compare_backends(
                 if pack
                 else 0,
                 unreadable=unreadable,
+                not_compared=not_compared,
                 unknown=_unknown_labels(tool, backend, shown, crop) if named else (),
                 ms=ms[backend],
                 photos=tuple(result.photo for result in results),
@@ -330,6 +347,11 @@ def backend_table(tool: str, scores: Sequence[BackendScore]) -> ReportTable:
     if left_out := scores[0].unreadable:
         listed = counted_names(left_out, _UNREADABLE_NAMED)
         table.notes.append(f"left out, as they cannot be read: {listed}")
+    if labels := scores[0].not_compared:
+        photographs = count_text(sum(labels.values()), "photograph")
+        table.notes.append(
+            f"left out: {photographs} with the {_shown_labels(labels)}, not in the knowledge base"
+        )
     for each in scores:
         difference = value_cell(each.difference, "{:+.3f}".format)
         counts = (str(each.better), str(each.worse)) if each.difference else (DASH, DASH)
@@ -345,6 +367,37 @@ def backend_table(tool: str, scores: Sequence[BackendScore]) -> ReportTable:
                 f"{each.backend} has no name for {unknown}: it cannot be right on these"
             )
     return table
+
+
+_RENAME = (
+    "To compare them, write English names in your tables of labels and train packs again with them; "
+    "agrotools tools kb search NAME finds a name"
+)
+
+
+def _shown_labels(labels: Mapping[str, int]) -> str:
+    word = "label" if len(labels) == 1 else "labels"
+    return f"{word} {counted_names([*labels], _LABELS_NAMED)}"
+
+
+def _labels_not_compared(
+    tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage], crop: str | None
+) -> dict[str, int]:
+    """Return the labels that cannot be judged, with their number of photographs.
+
+    A label that the knowledge base does not know, such as one in another language, equals no name but its own
+    spelling. A back-end that names the same disease in English would be called wrong, and a pack that learnt the
+    label would seem better.
+    """
+    unused = {
+        label for backend in backends for label in _unknown_labels(tool, backend, pictures, crop)
+    }
+    names = kb_names()
+    return {
+        label: sum(one.label == label for one in pictures)
+        for label in sorted(unused)
+        if not names.knows(label)
+    }
 
 
 def _unknown_labels(

@@ -21,15 +21,19 @@ BACKENDS = ("offline", "pack:plants")
 
 @pytest.fixture(autouse=True)
 def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Twelve photographs, a net that has other names for their classes, and a pack learnt from 24 others."""
+    """Twelve photographs, a net that takes each class for another one, and a pack learnt from 24 others."""
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("agrotools_tools.vision.nets.nets_folder", lambda: tmp_path / "nets")
     write_tiny_net(tmp_path / "nets", "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
-    leaves = {f"bean_{number}": colour for number, colour in enumerate(PLANTS.values())}
-    write_tiny_net(tmp_path / "nets", "leaves", leaves, crops={"bean": list(leaves)})
+    write_leaf_net(tmp_path / "nets", [*PLANTS][1:] + [*PLANTS][:1])
     use_tiny_strangers(monkeypatch, tmp_path)
     train_pack(read_labelled(write_folders(tmp_path / "learnt")), pack_path("plants"))
     return write_folders(tmp_path / "held", each=4, seed=50_000)
+
+
+def write_leaf_net(folder: Path, names: Sequence[str]) -> None:
+    leaves = dict(zip(names, PLANTS.values(), strict=True))
+    write_tiny_net(folder, "leaves", leaves, crops={"bean": list(leaves)})
 
 
 def compared(
@@ -39,7 +43,7 @@ def compared(
     return compare_backends("diagnose_pest_disease", BACKENDS, pictures, arguments or {}, **more)
 
 
-def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path) -> None:
+def test_packs_beat_nets_that_take_one_class_for_another(photographs: Path) -> None:
     net, pack = compared(photographs)
     assert net.score.value == 0
     assert (pack.likeliest, pack.difference.value) == (1, pytest.approx(pack.score.value))
@@ -48,14 +52,33 @@ def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path)
     shown = run_command(
         "tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs)
     )
-    assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
-    assert "pack:plants has no name" not in shown.stdout
     right = [photo for photo in pack.photos if photo.agrees]
     assert len(right) == round(12 * pack.score.value)
     assert all(photo.tool == photo.table for photo in right)
     assert not any(photo.agrees for photo in net.photos)
     rows = [line for line in shown.stdout.splitlines() if ".png" in line]
     assert len(rows) == len(pack.photos) == 12
+
+
+def test_labels_that_only_a_pack_knows_decide_nothing(tmp_path: Path, photographs: Path) -> None:
+    """The net has another name for a "macchia bruna", so that it could never agree with this label."""
+    for folder in (tmp_path / "learnt", photographs):
+        (folder / "brown leaf").rename(folder / "macchia bruna")
+    train_pack(read_labelled(tmp_path / "learnt"), pack_path("italian"))
+    (photographs / "yellow leaf").rename(photographs / "coffee rust")
+    backends = ("offline", "pack:italian")
+    pictures = read_labelled(photographs, to_learn=False)
+    said: list[str] = []
+    scores = compare_backends("diagnose_pest_disease", backends, pictures, {}, progress=said.append)
+    assert "macchia bruna" in said[0]
+    for each in scores:
+        assert each.not_compared == {"macchia bruna": 4}
+        assert {photo.table for photo in each.photos} == {"green leaf", "coffee rust"}
+        assert each.score.n == 8
+        assert each.unknown == ("coffee rust",), "the knowledge base knows it, so that it counts"
+    unknown = [one for one in pictures if one.label == "macchia bruna"]
+    with pytest.raises(UsageError, match="no photograph can be compared"):
+        compare_backends("diagnose_pest_disease", backends, unknown, {})
 
 
 def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:

@@ -139,6 +139,10 @@ class KbNames:
         on_crops_of_first = self._ids(second, self._crops_of(ids_of_first))
         return not (ids_of_first | on_crops_of_second).isdisjoint(ids_of_second | on_crops_of_first)
 
+    def knows(self, name: str) -> bool:
+        """True if a name or id means a healthy plant or an entry, on one crop or another."""
+        return healthy_crop(name) is not None or bool(self.meant_by(name) or self._ids(name, []))
+
     def _crops_of(self, ids: Iterable[str]) -> set[str]:
         return {crop for each in ids for entry in self._by_id[each] for crop in entry.crops}
 
