@@ -23,7 +23,8 @@ _MOST_OF_SLIP = 0.5
 
 class Levels(NamedTuple):
     """Levels of a column. ``of_zones``: the level of each zone, None where it has none; ``in_order``: the different
-    ones, numbers in their order, then names in that of their letters; ``joined``: other spellings by level."""
+    ones, numbers in their order, then names in that of their letters, with numbers in names as numbers (N60, N120);
+    ``joined``: other spellings by level."""
 
     of_zones: list[str | None]
     in_order: list[str]
@@ -83,10 +84,13 @@ def _is_word(text: str) -> bool:
     return text.isalpha() and len(text) >= _LEAST_WORD
 
 
-def _place(value: Any) -> tuple[bool, float, str]:
-    """Return the place of a value in order: numbers first."""
+def _place(value: Any) -> tuple[bool, float, list[str | int], str]:
+    """Return the place of a value in order: numbers first, then names with their numbers compared as numbers."""
     is_number = isinstance(value, int | float)
-    return not is_number, value if is_number else 0, str(value)
+    # The parts of a name alternate: text, number, text, ...
+    parts = re.split(r"([0-9]+)", _key(_text(value)))
+    in_order = [int(part) if place % 2 else part for place, part in enumerate(parts)]
+    return not is_number, value if is_number else 0, in_order, str(value)
 
 
 def _text(value: Any) -> str:

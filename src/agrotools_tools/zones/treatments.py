@@ -16,6 +16,7 @@ from scipy import special
 from agrotools.core import ToolError
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, counted_names, first_names, number_text
+from agrotools.knowledge.words import folded
 from agrotools_tools.zones.levels import Levels, levels_of, near_pairs
 from agrotools_tools.zones.names import is_group, texts_of
 from agrotools_tools.zones.plan import Plan, Settings
@@ -84,10 +85,7 @@ def design_of(plan: Plan, settings: Settings, readings: Readings) -> Design | No
     if not levels:
         why = f"--set treatment={treatment}: no zone has a value"
         raise ToolError("invalid_argument", why, argument="table", hint="name another column")
-    control = found.named(settings.get("control", levels[0]))
-    if control is None:
-        why = f"--set control={settings['control']}: {treatment} has no such value"
-        raise ToolError("invalid_argument", why, argument="table", hint=", ".join(levels))
+    control = _control(found, treatment, settings, readings)
     measured = [
         name
         for name in plan.columns
@@ -110,6 +108,42 @@ def design_of(plan: Plan, settings: Settings, readings: Readings) -> Design | No
     others = [level for level in levels if level != control]
     numbers = {name: [_number(value) for value in fields[name]] for name in measured}
     return Design(treatment, found.of_zones, (control, *others), block, blocks, numbers)
+
+
+_CONTROL_WORDS = frozenset(
+    "control untreated check kontrolle unbehandelt unbehandelte temoin testigo testemunha testimone".split()
+)
+_CONTROL_CHINESE = "对照"
+"""Translations of one term, the untreated or usual treatment that the others are compared with: English, German,
+French, Spanish, Portuguese and Italian, without accents; and Chinese, where no spaces divide words."""
+
+
+def _is_control(level: str) -> bool:
+    """Return True if the name of a treatment contains a usual word for a control."""
+    plain = folded(level)
+    return not _CONTROL_WORDS.isdisjoint(plain.split()) or _CONTROL_CHINESE in plain
+
+
+def _control(found: Levels, treatment: str, settings: Settings, readings: Readings) -> str:
+    """Return the treatment that the others are compared with: the one that the user names, else the one whose name
+    says so, else the first. Several names that say so are a question.
+
+    Raises:
+        ToolError: ``invalid_argument``: no treatment has the name that the user gave.
+    """
+    levels = found.in_order
+    if "control" in settings:
+        named = found.named(settings["control"])
+        if named is None:
+            why = f"--set control={settings['control']}: {treatment} has no such value"
+            raise ToolError("invalid_argument", why, argument="table", hint=", ".join(levels))
+        return named
+    usual = [level for level in levels if _is_control(level)]
+    if not usual:
+        return levels[0]
+    text = f"Which value of {treatment} is the control?"
+    choices = tuple(Choice(level, "its name says control") for level in usual)
+    return readings.choose(ReadingQuestion(text, "--set=control", choices))
 
 
 def _say_spellings(column: str, levels: Levels, readings: Readings) -> None:

@@ -165,6 +165,44 @@ def test_spaces_do_not_tell_treatments_apart_unless_they_tell_numbers_apart() ->
     assert found.joined == {"Azoto 120": ["Azoto120"], "60kg": ["60 kg"]}
 
 
+def test_numbers_in_names_of_treatments_are_in_their_order() -> None:
+    found = levels_of(["N120", "B", "N60", "n180", "a", "N 60+S", 120.0, 60.0])
+    assert found.in_order == ["60", "120", "a", "B", "N60", "N 60+S", "N120", "n180"]
+
+
+@pytest.mark.parametrize(
+    ("names", "control"),
+    [
+        (("N120", "N60", "untreated control"), "untreated control"),
+        (("Gärrest", "Kontrolle", "Stroh"), "Kontrolle"),
+        (("A", "Témoin", "Z"), "Témoin"),
+        (("A", "空白对照", "Z"), "空白对照"),
+        (("N180", "N60", "uncontrolled"), "N60"),
+    ],
+)
+def test_the_control_is_the_treatment_that_is_called_so_else_the_first(
+    tmp_path: Path, names: Sequence[str], control: str
+) -> None:
+    lines = [f"{place + 1},{names[place % 3]}" for place in range(6)]
+    path = table(tmp_path / "plan.csv", "\n".join(["Plot,Treatment", *lines]))
+    readings = Readings()
+    design = design_of(joined(path, zones(plot=[*range(1, 7)]), readings), {}, readings)
+    assert design is not None
+    assert design.levels[0] == control
+    assert any(f"compared with {control}" in line for line in readings.taken)
+
+
+def test_two_treatments_that_are_called_control_are_a_question(tmp_path: Path) -> None:
+    text = (
+        "Plot,Treatment\n1,N60\n2,dry control\n3,wet control\n4,N60\n5,dry control\n6,wet control\n"
+    )
+    with pytest.raises(UndecidedError) as caught:
+        trial(tmp_path / "plan.csv", text, [1.0] * 6)
+    assert caught.value.answers == ("--set=control=dry control",)
+    rows, _ = trial(tmp_path / "plan.csv", text, [1.0] * 6, control="wet control")
+    assert rows["h", "N60"]["control"] == "wet control"
+
+
 @pytest.mark.parametrize(
     ("cells", "names"),
     [
@@ -212,7 +250,7 @@ def test_a_column_of_mostly_text_and_rates_with_a_control_are_no_yields(tmp_path
     design = design_of(joined(path, zones(plot=[*range(1, 7)]), readings), {}, readings)
     assert design is not None
     assert design.treatment == "N"
-    assert design.levels == ("0", "60", "control")
+    assert design.levels == ("control", "0", "60")
     assert not design.numbers
     assert not readings.left
 
