@@ -422,32 +422,39 @@ def zones(
 
 def _print_treatments(rows: list[dict[str, str | float | None]]) -> None:
     """Print the treatments by the first value in the first and the last raster, its change, and columns of the plan."""
-    from agrotools.core.texts import number_text
-    from agrotools.report.layout import new_table
+    from agrotools.core.texts import count_text
+    from agrotools.report.layout import ReportTable, new_table
     from agrotools.report.terminal import print_parts
+    from agrotools_tools.zones.shown import decimals_of, named_with_unit, rounded_text
     from agrotools_tools.zones.treatments import CHANGE
-
-    def shown(row: dict[str, str | float | None], name: str) -> str:
-        value = row[name]
-        return number_text(value) if isinstance(value, float) else str(value or "")
 
     first = str(rows[0]["value"])
     change = f"{CHANGE}{first}"
-    rasters = [row["raster"] for row in rows if row["value"] == first]
-    tables = {}
+    rasters = [*dict.fromkeys(row["raster"] for row in rows if row["value"] == first)]
+    by_title: dict[str, list[dict[str, str | float | None]]] = {}
     for row in rows:
         is_of_plan = row["raster"] is None
         is_of_first = row["value"] == first and row["raster"] in (rasters[0], rasters[-1])
-        if not (is_of_plan or is_of_first or row["value"] == change):
-            continue
-        place = "" if is_of_plan else f", {row['date'] or row['raster']}"
+        if is_of_plan or is_of_first or row["value"] == change:
+            place = "" if is_of_plan else f", {row['date'] or row['raster']}"
+            by_title.setdefault(f"{named_with_unit(str(row['value']))}{place}", []).append(row)
+    tables: list[ReportTable] = []
+    for title, shown in by_title.items():
         headings = ["n", "mean", "SD", f"minus {rows[0]['treatment']}", "95 % interval"]
-        title = f"{row['value']}{place}"
-        table = tables.setdefault(title, new_table(title, headings))
-        interval = [shown(row, name) for name in ("lower_95", "upper_95")]
-        numbers = [shown(row, name) for name in ("n", "mean", "sd", "difference")]
-        table.add_row(row["treatment"], *numbers, " to ".join(filter(None, interval)))
-    print_parts([*tables.values()])
+        table = new_table(title, headings)
+        decimals = decimals_of([float(row["sd"]) for row in shown if row["sd"] is not None])
+        for row in shown:
+            mean, sd, difference, lower, upper = (
+                "" if row[name] is None else rounded_text(float(row[name] or 0), decimals)
+                for name in ("mean", "sd", "difference", "lower_95", "upper_95")
+            )
+            interval = " to ".join(filter(None, (lower, upper)))
+            table.add_row(str(row["treatment"]), str(row["n"]), mean, sd, difference, interval)
+        tables.append(table)
+    print_parts(tables)
+    between = len(rasters) - 2
+    if between > 0:
+        typer.echo(f"{count_text(between, 'raster')} between these dates: see treatments.csv")
 
 
 _OPTIONS_OF_ZONES = {"bands": "--band", "id_field": "--id", "values": "--value"}

@@ -22,6 +22,7 @@ from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import stretched_picture
 from agrotools_tools.zones import import_of_zones
 from agrotools_tools.zones.shapes import Zones
+from agrotools_tools.zones.shown import name_of, named_with_unit, unit_of
 from agrotools_tools.zones.treatments import CHANGE, Design, Row, is_whole
 
 ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
@@ -292,7 +293,9 @@ def _map(rows: Sequence[Row], shown: ZoneMap, picture: Picture, column: str) -> 
     steps = np.linspace(low, high, _SWATCHES, dtype=np.float32)
     named = zip(viridis(steps, low, high), steps.tolist(), strict=True)
     legend = [(_colour(colour), f"{value:.3g}") for colour, value in named]
-    title = f"{column} by zone, {rows[0]['date'] or rows[0]['raster']}"
+    unit = unit_of(column)
+    place = str(rows[0]["date"] or rows[0]["raster"])
+    title = ", ".join(filter(None, (f"{name_of(column)} by zone", unit, place)))
     gsd_m = shown.gsd_m * factor if shown.gsd_m else None
     drawn = draw_marks(sheet, marks, legend=legend, gsd_m=gsd_m, title=title)
     return cv2.imencode(".png", drawn[..., ::-1])[1].tobytes()
@@ -352,8 +355,9 @@ def _chart(rows: Sequence[Row], column: str) -> bytes:
         xs.append(row[x])
         ys.append(row[column])
     drawn = [(name, xs if are_lines else None, ys) for name, xs, ys in series.values()]
-    of_all = f"all {len(rasters)} {'dates' if x == 'date' else 'rasters'}"
-    title = f"{column} by zone: n = {count}, whole on {of_all}"
+    every = "both" if len(rasters) == 2 else f"all {len(rasters)}"
+    of_all = f"on {every} dates" if x == "date" else f"in {every} rasters"
+    title = f"{name_of(column)} by zone: n = {count}, whole {of_all}"
     return _figure("line" if are_lines else "box", drawn, title, column)
 
 
@@ -363,10 +367,11 @@ def _chart_of_treatments(rows: Sequence[Row], design: Design, column: str) -> by
     for row, level in zip(rows, design.treatments, strict=True):
         if level is not None and row[column] is not None and is_whole(row):
             values[level].append(row[column])
-    drawn = [(f"{level} (n = {len(ys)})", None, ys) for level, ys in values.items() if ys]
+    # Without spaces, as a long label is broken at spaces.
+    drawn = [(f"{level} (n={len(ys)})", None, ys) for level, ys in values.items() if ys]
     if not drawn:
         return None
-    title = f"{column} by {design.treatment}, {rows[0]['date'] or rows[0]['raster']}"
+    title = f"{name_of(column)} by {design.treatment}, {rows[0]['date'] or rows[0]['raster']}"
     return _figure("box", drawn, title, column)
 
 
@@ -384,6 +389,10 @@ def _figure(
     data = prepare_data(kind, series, [])
     assert data is not None
     spec = PlotSpec(
-        kind=kind, series=data.series, title=title, y_label=column, legend=kind == "line"
+        kind=kind,
+        series=data.series,
+        title=title,
+        y_label=named_with_unit(column),
+        legend=kind == "line",
     )
     return draw(spec, data, y_limits=None, annotate=False, fmt="png")[0]

@@ -13,6 +13,7 @@ from agrotools.core.readings import Readings
 from agrotools_tools.zones.levels import levels_of
 from agrotools_tools.zones.plan import Plan, join_plan
 from agrotools_tools.zones.shapes import Zones
+from agrotools_tools.zones.shown import decimals_of, named_with_unit, rounded_text
 from agrotools_tools.zones.treatments import compare_treatments, design_of
 
 shapely = pytest.importorskip("shapely", reason="needs the extra zones")
@@ -190,6 +191,29 @@ def test_the_control_is_the_treatment_that_is_called_so_else_the_first(
     assert design is not None
     assert design.levels[0] == control
     assert any(f"compared with {control}" in line for line in readings.taken)
+
+
+@pytest.mark.parametrize(
+    ("value", "spreads", "text"),
+    [
+        (39.8105, [2.95994, 3.4], "39.8"),
+        (-0.04, [2.9], "0.0"),
+        (6512.4, [310.0], "6512"),
+        (0.71234, [0.031], "0.712"),
+        (7.0625, [], "7.0625"),
+        (100.0, [0.0, 0.0], "100"),
+    ],
+)
+def test_means_have_the_decimals_that_their_spread_supports(
+    value: float, spreads: Sequence[float], text: str
+) -> None:
+    assert rounded_text(value, decimals_of(spreads)) == text
+
+
+def test_values_are_shown_in_words_with_their_unit() -> None:
+    assert named_with_unit("veg_pct") == "plant cover, %"
+    assert named_with_unit("change of veg_pct") == "change of plant cover, points"
+    assert named_with_unit("Ertrag") == "Ertrag"
 
 
 def test_two_treatments_that_are_called_control_are_a_question(tmp_path: Path) -> None:

@@ -1283,7 +1283,7 @@ def test_the_chart_of_dates_holds_the_zones_that_are_whole_on_all_of_them(
     assert kind == "line"
     assert "1-1" not in {name for name, *_ in series}
     assert len(series) == 11
-    assert "n = 11" in title
+    assert "n = 11, whole on both dates" in title
 
 
 def test_the_command_prints_the_treatments_and_answers_on_the_plan_need_one(
@@ -1294,9 +1294,9 @@ def test_the_command_prints_the_treatments_and_answers_on_the_plan_need_one(
     words += ["--out", str(tmp_path / "out")]
     shown = run_command(*words, "--table", str(plan)).stdout
     for title in (
-        "mean_m, 2026-06-01",
-        "mean_m, 2026-07-01",
-        "change of mean_m, 2026-06-01 to 2026-07-01",
+        "mean height, m, 2026-06-01",
+        "mean height, m, 2026-07-01",
+        "change of mean height, m, 2026-06-01 to 2026-07-01",
     ):
         assert f"{title}\n" in shown
     words.append("--json")
