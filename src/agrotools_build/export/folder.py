@@ -34,6 +34,8 @@ from agrotools.formats.benchmark import (
     resolve_file,
 )
 from agrotools.formats.funnel import DRAFTS_KEY, REVIEWED_KEY, stored_funnel
+from agrotools.formats.tool_check import METADATA_KEY as CHECKS_KEY
+from agrotools.formats.tool_check import ToolCheck, stored_checks
 from agrotools.formats.tool_labels import LABELS_KEY
 from agrotools.formats.writing import replace_folder, write_samples
 from agrotools.loading.describing import count_samples
@@ -313,6 +315,8 @@ def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
     }
 
 
+OWNERS_TERMS = "all rights reserved by their owner"
+"""Terms of own photos whose owner stated none."""
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
 
 
@@ -341,8 +345,9 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
         key: as_words(value)
         for key, value in without_omissions(header.metadata).items()
         # Labels are for programs, and drafts have a section of their own.
-        if key not in ("rai", LABELS_KEY, DRAFTS_KEY, REVIEWED_KEY)
+        if key not in ("rai", LABELS_KEY, DRAFTS_KEY, REVIEWED_KEY, CHECKS_KEY)
     }
+    checks = stored_checks(header.metadata)
     text = environment.get_template("card.md.j2").render(
         header=header,
         counted=counted,
@@ -352,10 +357,19 @@ def _card_text(header: BenchmarkHeader, samples: Sequence[Sample], use: str) -> 
         funnel=stored_funnel(header.metadata),
         protocol=protocol if isinstance(protocol, str) else " ".join(protocol),
         facts={key: text for key, text in facts.items() if text},
+        checks=[check.sentence() for check in checks],
+        packs=_packs_of(checks),
+        is_reserved=any(source.licence == OWNERS_TERMS for source in header.sources),
         use=use,
         mark=_MARK,
     )
     return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+
+
+def _packs_of(checks: Iterable[ToolCheck]) -> dict[str, str]:
+    """Return the packs with which the reference calls ran, by tool; a pack is no part of the folder."""
+    named = ((check.tool, check.backend or "") for check in checks)
+    return {tool: backend for tool, backend in named if backend.startswith("pack:")}
 
 
 def _listed(counts: Mapping[Any, int]) -> str:

@@ -16,6 +16,7 @@ from agrotools.core.texts import count_text, counted_names
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.words import folded
 from agrotools.text import cells
+from agrotools_build.export.folder import OWNERS_TERMS
 from agrotools_build.own_photos.together import SHEET_COLUMNS
 from agrotools_build.templates.wording import Language
 
@@ -220,9 +221,7 @@ class Plan(FrozenModel):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
-    licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = (
-        "all rights reserved by their owner"
-    )
+    licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = OWNERS_TERMS
     description: str = "Questions on own photos, with answers from a table."
     images_column: str
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)

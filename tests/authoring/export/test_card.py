@@ -5,7 +5,7 @@ from every_slot import HEADER, SPEC, samples, write_every_slot
 
 from agrotools.loading import load_folder
 from agrotools.loading.validate import validate_folder
-from agrotools_build.export.folder import describe_benchmark, write_card
+from agrotools_build.export.folder import OWNERS_TERMS, describe_benchmark, write_card
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +126,27 @@ def test_the_card_counts_answers_that_rest_on_a_tool_or_on_a_reviewer(folder, tm
         in text
     )
     assert "Tolerances are set by task, before any tool runs" not in text
+
+
+def test_the_card_names_the_pack_that_the_reference_results_need_and_how_to_set_terms(
+    folder, tmp_path
+):
+    photo = {"photo": "a.jpg", "table": "rust", "tool": "rust", "agrees": True}
+    check = {
+        **{"column": "disease", "tool": "diagnose_pest_disease", "backend": "pack:mine"},
+        **{"kind": "name", "n": 300, "agreed": 300, "lower": 0.9, "upper": 1.0},
+        "photos": [photo] * 300,
+    }
+    source = HEADER.sources[0].model_copy(update={"licence": OWNERS_TERMS})
+    changed = {"metadata": {"tool_check": [check]}, "sources": (source,)}
+    write_card(tmp_path, HEADER.model_copy(update=changed), samples(folder))
+    text = (tmp_path / "README.md").read_text()
+    assert "baseline:oracle --backend diagnose_pest_disease=pack:mine " in text
+    assert "names 300 of 300 photos as you do" in text
+    assert "--set licence=" in text
+    assert max(map(len, text.splitlines())) < 600
+
+
+def test_the_card_of_a_benchmark_without_a_pack_names_no_back_end(card):
+    assert "--backend" not in card
+    assert "--set licence=" not in card
