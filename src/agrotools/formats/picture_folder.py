@@ -37,6 +37,15 @@ IMAGE_HEADER = re.compile(
     r"photo|image|picture|file|img|bild|foto|照片|图片|图像|影像|文件", re.IGNORECASE
 )
 """A header that suggests names of pictures."""
+PLACE_HEADERS = frozenset(
+    """
+    field plot block farm site orchard parcel paddock vineyard greenhouse campo parcela lote bloque
+    finca granja huerto huerta sitio talhão talhao gleba bloco fazenda pomar sítio champ parcelle bloc
+    ferme verger feld schlag parzelle acker hof betrieb standort obstanlage appezzamento azienda
+    frutteto 地块 田块 小区 农场 果园 样地
+    """.split()
+)
+"""Headers of a column that names the place of each photo, in lower case. Photos of one place are a group."""
 IMAGES_OPTION = "--set=images_column"
 """Option of ``build`` that names the column of the pictures."""
 

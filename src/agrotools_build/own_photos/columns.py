@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from agrotools.core.texts import difference_text
+from agrotools.formats.picture_folder import PLACE_HEADERS
 from agrotools.knowledge.countables import countables
 from agrotools.knowledge.foreign import english_crop
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
@@ -134,7 +135,7 @@ def _names_place(header: str) -> bool:
     words = [
         word for word in re.sub(r"[\W_]+", " ", header.casefold()).split() if word not in named
     ]
-    return " ".join(words) in words_of("group")
+    return " ".join(words) in PLACE_HEADERS
 
 
 def _groups_none(header: str, seen: DetectedTable) -> bool:

@@ -141,7 +141,7 @@ class Column(FrozenModel):
         "日期",
         "设备",
         *SHEET_COLUMNS,
-    )  # headers, besides words of places (``group`` in header_words.toml)
+    )  # headers, besides words of places (PLACE_HEADERS of picture_folder)
     column: str
     second: str | None = None
     """Column of a second observer; "" if it is open whether another column of the same words is one."""

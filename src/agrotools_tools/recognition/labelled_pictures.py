@@ -15,7 +15,13 @@ from agrotools.core import UsageError
 from agrotools.core.files import read_text
 from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, counted_names
-from agrotools.formats.picture_folder import Images, image_column, require_header, rows_of
+from agrotools.formats.picture_folder import (
+    PLACE_HEADERS,
+    Images,
+    image_column,
+    require_header,
+    rows_of,
+)
 from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".heic", ".heif", ".hif", ".avif")
@@ -263,7 +269,7 @@ def _from_table(
     _say_sheet(table, readings)
     of_image, of_label = _columns(table, pictures, columns, readings)
     places = [table.place_of(of_image), table.place_of(of_label)]
-    of_group = _column_like(_GROUP_COLUMN, table)
+    of_group = _group_column(table, (of_image, of_label), readings)
     labelled: list[LabelledImage] = []
     absent: list[str] = []
     seen: dict[Path, int] = {}
@@ -290,6 +296,29 @@ def _from_table(
         why = f"{path} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
         raise UsageError(why, hint="paths are relative to the folder of the pictures")
     return labelled
+
+
+def _group_column(table: SheetTable, used: Sequence[str], readings: Readings) -> str | None:
+    """Return the column of groups: ``group``, else the only one with a usual header of places; None if there is none.
+
+    Photographs of one field are alike, so that a check on the field that was learnt from says too much.
+    """
+    given = _column_like(_GROUP_COLUMN, table)
+    if given is not None:
+        return given
+    places = [name for name in _place_columns(table) if name not in used]
+    if len(places) > 1:
+        readings.leave(
+            f"columns {_list_names(places)}: each may be of groups (give one of them the header {_GROUP_COLUMN})"
+        )
+    if len(places) != 1:
+        return None
+    readings.take(f"groups from column {places[0]}")
+    return places[0]
+
+
+def _place_columns(table: SheetTable) -> list[str]:
+    return [name for name in table.columns if name.strip().casefold() in PLACE_HEADERS]
 
 
 def _say_sheet(table: SheetTable, readings: Readings) -> None:
@@ -367,6 +396,8 @@ def _question_on_labels(table: SheetTable, of_image: str) -> ReadingQuestion:
     if not others:
         why = f"{table.path.name} has no column of labels beside {of_image} (read with {table.described})"
         raise UsageError(why, hint=_FORMS)
+    places = _place_columns(table)
+    others = [name for name in others if name not in places] or others
     values = _values_of(table, others)
     usual = [name for name in others if name.casefold() in LABEL_COLUMNS]
     able = [name for name in others if _may_be_labels(values[name])]

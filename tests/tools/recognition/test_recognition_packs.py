@@ -360,6 +360,27 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
     assert (info.figures.pictures, info.figures.groups) == (13, 12)
 
 
+def test_a_column_of_fields_gives_the_groups_and_two_of_them_are_named(tmp_path: Path) -> None:
+    pictures = write_folders(tmp_path / "pictures", each=4)
+    files = sorted(pictures.rglob("*.png"))
+    rows = [
+        (path.relative_to(pictures).as_posix(), path.parent.name, f"F{place % 4}", "Nord")
+        for place, path in enumerate(files)
+    ]
+    header = ("image", "malattia", "Appezzamento")
+    one = write_table(tmp_path / "one.csv", [row[:3] for row in rows], header)
+    readings = Readings()
+    found = read_labelled(pictures, one, readings=readings)
+    assert {each.group for each in found} == {f"group F{place}" for place in range(4)}
+    assert {each.column for each in found} == {"malattia"}
+    assert any("groups from column Appezzamento" in line for line in readings.taken)
+    two = write_table(tmp_path / "two.csv", rows, (*header, "azienda"))
+    readings = Readings()
+    found = read_labelled(pictures, two, readings=readings)
+    assert len({each.group for each in found}) == len(files)
+    assert any("Appezzamento, azienda" in line for line in readings.left)
+
+
 def test_groups_are_held_out_whole_and_every_class_is_on_both_sides() -> None:
     pictures = [
         labelled.LabelledImage(
