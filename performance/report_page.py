@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from agrotools.core import Observation, Record, SampleFile  # noqa: E402
-from agrotools.report.html import build_report  # noqa: E402
+from agrotools.report.html.page import build_report  # noqa: E402
 from agrotools.runner.records import RECORDS_FILE  # noqa: E402
 from agrotools.runner.yardsticks import Yardsticks  # noqa: E402
 from support.browser import browser  # noqa: E402

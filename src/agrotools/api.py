@@ -384,7 +384,7 @@ class Run:
         Args:
             path: path of the file; ``report.html`` in the run folder by default.
         """
-        from agrotools.report.html import build_report
+        from agrotools.report.html.page import build_report
 
         return build_report([self.path], Path(path) if path else self.path / "report.html").path
 

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, JpegImagePlugin
-from scipy.stats import binomtest
 
 from agrotools.core import ExactSlot, Sample, Slot
 from agrotools.loading.leaks import has_word
@@ -30,6 +29,7 @@ from agrotools.scoring.constants import (
     right_answer,
     values_to_try,
 )
+from agrotools.scoring.statistics import lowest_share
 from agrotools.text.answer_form import form_lines
 
 CHANNELS = {
@@ -324,7 +324,7 @@ def _cue(
     if not decided:
         return None
     level = 1 - _ERROR_RATE / n_tests
-    share = binomtest(wins, decided, alternative="greater").proportion_ci(level).low
+    share = lowest_share(wins, decided, level)
     if share <= 1 / 2:
         return None
     return Cue(

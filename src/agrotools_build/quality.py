@@ -30,7 +30,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
-from scipy.fft import dctn
 
 from agrotools.core import (
     BenchmarkError,
@@ -239,6 +238,8 @@ def picture_features(pixels: NDArray[np.uint8]) -> PictureFeatures | None:
 
 
 def _hash(grey: NDArray[np.float32]) -> int:
+    from scipy.fft import dctn  # the review page imports this module and hashes nothing
+
     low = np.asarray(dctn(grey, norm="ortho"))[:8, :8].ravel()[1:]
     return int("".join("1" if value > np.median(low) else "0" for value in low), 2)
 

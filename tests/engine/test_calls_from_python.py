@@ -11,7 +11,7 @@ import agrotools as at
 from agrotools.exit_codes import FAULTS, NOT_DONE
 from agrotools.report import screen
 from agrotools.report.comparison import comparison_data
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.runner.yardsticks import GUESS
 from support.command import run_command
 from support.text_benchmark import write_text_benchmark

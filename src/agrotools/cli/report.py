@@ -28,7 +28,7 @@ def report(
     """
     from agrotools.core import UsageError
     from agrotools.core.progress import no_progress
-    from agrotools.report.html import build_report
+    from agrotools.report.html.page import build_report
     from agrotools.report.results import is_results_folder
     from agrotools.runner.rescore import check_distinct
 

@@ -16,8 +16,8 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line
 from agrotools.formats.benchmark import Benchmark
 from agrotools.report.comparison import with_reasons
-from agrotools.report.html import ReportResult, build_report, incomparable
-from agrotools.report.html.runs import stored_yardsticks
+from agrotools.report.html.page import ReportResult, build_report
+from agrotools.report.html.runs import incomparable, stored_yardsticks
 from agrotools.report.layout import Part, run_names
 from agrotools.report.screen import headline
 from agrotools.report.settings import PaperTables, PaperTally

@@ -7,7 +7,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
@@ -504,7 +504,9 @@ def _prompts_of(settings: RunSettings, benchmark: Benchmark, source: PolicySourc
     return prompt_hash(protocol.templates, protocol.prompts(benchmark) + captions)
 
 
+@cache
 def _library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that a run uses, read once: their metadata takes long to parse."""
     versions: dict[str, str] = {}
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):  # text alone is evaluated without those for images

@@ -483,8 +483,12 @@ def exact_share_interval(hits: float, n: float) -> tuple[float, float]:
     if not 0 <= hits <= n or n <= 0:
         raise ValueError(f"{hits} of {n} is no share")
     tail = (1 - LEVEL) / 2
-    lower = 0.0 if hits == 0 else float(special.betaincinv(hits, n - hits + 1, tail))
-    return lower, _highest_share(hits, n, 1 - tail)
+    return lowest_share(hits, n, 1 - tail), _highest_share(hits, n, 1 - tail)
+
+
+def lowest_share(hits: float, n: float, level: float) -> float:
+    """Return the one-sided lower limit of ``hits / n`` at a level, by Clopper and Pearson (1934)."""
+    return 0.0 if hits == 0 else float(special.betaincinv(hits, n - hits + 1, 1 - level))
 
 
 def _highest_share(hits: float, n: float, level: float) -> float:

@@ -32,7 +32,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agrotools.core import AgrotoolsError, Sample, SampleFile, UsageError
-from agrotools.report.html.page import LOOK
+from agrotools.report.html import LOOK
 from agrotools.report.layout import harmless, value_text
 from agrotools_build.drafting.funnel import funnel_under_review
 from agrotools_build.review.agreement import (

@@ -9,7 +9,7 @@ import pytest
 
 from agrotools.loading import load_benchmark
 from agrotools_build.review.agreement import Decision, ReviewJournal
-from agrotools_build.review.material import open_material
+from agrotools_build.review.material import drawn_sample, open_material
 from support.command import run_command
 from support.made_runs import keep, made_sample, picture, right, write_files, write_run
 from support.review_server import review_benchmark, reviewing
@@ -231,14 +231,13 @@ def test_options_that_do_not_fit_together_are_a_usage_error(
 
 
 def test_a_drawn_sample_is_the_same_for_every_reviewer_and_grows_from_a_smaller_one(folder: Path):
-    def shown(count: int, name: str) -> set[str]:
-        with reviewing(folder, "--sample", str(count)) as server:
-            return {row["id"] for row in server.index(name)["samples"]}
-
-    three = shown(3, "Ada")
+    with reviewing(folder, "--sample", "3") as server:
+        three = {row["id"] for row in server.index("Ada")["samples"]}
+        assert {row["id"] for row in server.index("Bo")["samples"]} == three
     assert len(three) == 3
-    assert shown(3, "Bo") == three
-    assert shown(2, "Ada") < three
+    material = open_material(str(folder))
+    assert {*drawn_sample(material, 3).facts} == three, "in another process"
+    assert {*drawn_sample(material, 2).facts} < three
     of_sample = run_command("review", folder, "--sample", "3", "--summary", "--json")
     assert json.loads(of_sample.stdout)["samples"] == 3
 

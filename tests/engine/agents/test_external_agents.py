@@ -17,7 +17,7 @@ import agrotools as at
 from agrotools.agents.external import AgentServer
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.models.base import WireSettings
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.sandbox.agents import Isolation, is_available
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder

@@ -9,7 +9,7 @@ import pytest
 
 from agrotools import Run
 from agrotools.core import AbstainSlot, Observation, Record, ToolCall
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.runner.repeated_calls import (
     REPEATED_CALLS_FILE,
     RepeatedCall,

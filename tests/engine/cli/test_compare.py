@@ -386,8 +386,13 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
         "the other samples are run"
     )
 
-    equal = decide("eval", str(farm), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
-    assert (equal["decided"], equal["difference"]["n"]) == (False, 60)
+    # Four samples, so that there are four looks: nothing is decided before the last.
+    small = write_folder(
+        tmp_path / "small",
+        [number_sample(tmp_path / "small", f"s-{at:02}", at) for at in range(1, 5)],
+    )
+    equal = decide("eval", str(small), "-m", "baseline:planted:1", "-m", "baseline:planted:1:2")
+    assert (equal["decided"], equal["looks"], equal["difference"]["n"]) == (False, 4, 4)
 
     def reply(body):
         is_lost = body["model"] == "flaky" and "field 3." in text_of(body["messages"][-1])
@@ -404,7 +409,7 @@ def test_two_models_are_run_in_turn_until_the_difference_is_decided(tmp_path, mo
             "--mode",
             "no-tool",
         )
-        lost = decide("eval", str(farm), *models, "--yes")
-    assert (lost["invalid"], lost["difference"]["n"]) == (1, 59)
-    refused = run_command("eval", str(farm), "-m", "baseline:planted:1", "--until-decided")
+        lost = decide("eval", str(small), *models, "--yes")
+    assert (lost["invalid"], lost["difference"]["n"]) == (1, 3)
+    refused = run_command("eval", str(small), "-m", "baseline:planted:1", "--until-decided")
     assert (refused.returncode, "compares two different runs" in refused.stderr) == (2, True)

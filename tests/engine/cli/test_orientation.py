@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import agrotools as at
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.scoring.attribution import CAUSES
 from support.command import run_command
 from support.made_runs import call, end_to_end, made_sample, right, write_run

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import Record, RunStoreError, Step, Trajectory, UsageError
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from support.made_runs import end_to_end, made_sample, right, write_files, write_run
 from support.plain_sample import plain_sample
 from support.report_page import read_report

@@ -14,7 +14,7 @@ from agrotools.foreign.prediction_samples import name_of_row
 from agrotools.foreign.predictions import import_predictions
 from agrotools.loading import load_benchmark
 from agrotools.loading.benchmarks import Loading, load_as
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.runner.yardsticks import Yardsticks
 from support.caches import separate_cache
 from support.command import run_command

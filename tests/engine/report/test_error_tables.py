@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import CallTools, ErrorInfo, Observation, Record, Step, ToolCall, Unparseable
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.report.layout import ReportTable
 from agrotools.report.tables import tables
 from agrotools.runner.rescore import rescore

@@ -20,8 +20,8 @@ from agrotools.core import (
 )
 from agrotools.formats.tool_check import LabelCount, ToolCheck
 from agrotools.models import Message
-from agrotools.report.html import build_report
 from agrotools.report.html.data import whole_data
+from agrotools.report.html.page import build_report
 from agrotools.runner.prompts import PromptLog
 from agrotools.scoring.aggregate import score_record
 from agrotools.scoring.lost_points import lost_shares

@@ -21,8 +21,8 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.models import Message
-from agrotools.report.html import build_report
 from agrotools.report.html.overview import accuracy_sentence
+from agrotools.report.html.page import build_report
 from agrotools.report.html.pictures import Absent, PictureEncoder, Places, benchmark_roots
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore, score_runs

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agrotools.core import UsageError
-from agrotools.report.html import build_report
+from agrotools.report.html.page import build_report
 from agrotools.report.results import (
     Result,
     cite,

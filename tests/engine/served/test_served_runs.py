@@ -55,9 +55,12 @@ def run(
     return list(iter_records(out))
 
 
-def test_a_served_tool_is_offered_and_a_run_goes_on(small_benchmark: Path, tmp_path: Path):
+def test_a_served_tool_is_offered_and_a_run_goes_on(tmp_path: Path):
+    # Few samples: each has a session of its own, for which the server is started.
+    folder = tmp_path / "bench"
+    benchmark = write_folder(folder, [number_sample(folder, f"n{at}", at) for at in (1, 2)])
     out = tmp_path / "run"
-    first = run(small_benchmark, out, "segment", image_path="FILE")
+    first = run(benchmark, out, "segment", limit=1, image_path="FILE")
     manifest = read_manifest(out)
     assert [use.name for use in manifest.tool_servers] == ["field-tools"]
     assert manifest.toolset["segment"].startswith("3:")
@@ -68,13 +71,13 @@ def test_a_served_tool_is_offered_and_a_run_goes_on(small_benchmark: Path, tmp_p
         assert observation is not None
         assert observation.result is not None
         assert observation.result["session_id"] == "session-1"
-    more = run(small_benchmark, out, "segment", limit=4, image_path="FILE")
-    assert len(more) == 4
+    more = run(benchmark, out, "segment", limit=2, image_path="FILE")
+    assert (len(first), len(more)) == (1, 2)
     seconds = {record.sample.id: record.seconds for record in more}
     assert all(seconds[record.sample.id] == record.seconds for record in first)  # not run again
     with pytest.raises(RunStoreError, match="tool servers"):
         run(
-            small_benchmark,
+            benchmark,
             out,
             "segment",
             server=f"env TOOL_SERVER_NAME=other {SERVER}",

@@ -1,6 +1,6 @@
 """Report as one self-contained HTML file with tables, and with samples and their pictures."""
 
-from agrotools.report.html.page import ReportResult, build_report
-from agrotools.report.html.runs import incomparable
+from pathlib import Path
 
-__all__ = ["ReportResult", "build_report", "incomparable"]
+LOOK = Path(__file__).parent / "look.css"
+"""Colours and fonts of all pages. It is here because the review page has them, too, and need not import the report."""

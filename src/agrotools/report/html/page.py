@@ -26,6 +26,7 @@ from agrotools.core.progress import Progress, no_progress
 from agrotools.core.texts import command_line
 from agrotools.report.citing import citation, mode_scores
 from agrotools.report.comparison import error_tables
+from agrotools.report.html import LOOK
 from agrotools.report.html.data import (
     Data,
     listed_data,
@@ -73,8 +74,6 @@ _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\u
 """Characters that end a script element or change the direction of text."""
 _INDENTATION = re.compile("^ +", re.MULTILINE)
 _HERE = Path(__file__).parent
-LOOK = _HERE / "look.css"
-"""Colours and fonts, which the review page has, too."""
 _STYLES = (LOOK, _HERE / "page.css")
 _SCRIPTS = (
     # what all views use
