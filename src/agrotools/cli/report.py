@@ -82,8 +82,9 @@ def report(
 
 
 def _without_files(paths: list[Path]) -> list[Path]:
-    """Return the folders of several paths, and say which files are skipped: a shell's ``*`` also names the tables that a
-    study writes beside its runs.
+    """Return the folders of several paths, and say which files are skipped.
+
+    A shell's ``*`` also names the tables that a study writes beside its runs.
     """
     files = [path for path in paths if path.is_file()]
     if not files or len(files) == len(paths):
