@@ -384,7 +384,7 @@ def askable_fields(tool: str) -> list[str]:
     """
     if paths := known_paths(tool):
         return paths
-    fields = get_tool(tool).result_type.model_fields
+    fields: list[str] = [*get_tool(tool).result_type.model_fields]
     with_interval = {_field_of_interval(name) for name in fields}
     return [name for name in fields if name in with_interval]
 
