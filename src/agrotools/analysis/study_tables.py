@@ -28,13 +28,14 @@ from agrotools.report.results import read_result, results_tables, write_result
 from agrotools.report.settings import CALL_RATIO, HARMING, Setting, has_table, settings_for
 from agrotools.report.tables import metric_cell, metric_column, shown_metrics
 from agrotools.report.text_tables import in_markdown, latex, markdown, tables_page
-from agrotools.runner.policies import is_baseline
+from agrotools.runner.policies import is_agent, is_baseline, names_endpoint
 from agrotools.scoring.metrics import METRICS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference, Summary
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import HarnessEffects, RunState, StudyCorrelations, StudyResult
+    from agrotools.runner.config import EvalConfig
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 _TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
@@ -108,6 +109,8 @@ def _score_table(benchmark: str, result: "StudyResult") -> ReportTable:
     table.notes.append(_INTERVAL)
     if epochs := _epochs_line(summaries):
         table.notes.append(epochs)
+        configs = [run.config for run, _ in result.scored if run.benchmark == benchmark]
+        table.notes += seed_lines(configs)
     if any(summary.synthetic for summary in summaries):
         table.notes.append(DRAWN_NOTE)
     if any(letters.values()):
@@ -130,6 +133,24 @@ def _epochs_line(summaries: Sequence[Summary]) -> str:
         return ""
     times = " or ".join(map(str, sorted(epochs)))
     return f"Epochs: {times} runs of each sample, whose mean counts; n counts samples, not runs."
+
+
+def seed_lines(configs: Sequence["EvalConfig"]) -> list[str]:
+    """Return the seeds of the runs that have several epochs. A model is sent a seed for each epoch; an agent is given
+    the seed of the run and the number of the epoch.
+    """
+    of_models: set[str] = set()
+    of_agents: set[str] = set()
+    for config in configs:
+        seed, epochs = config.model.seed, config.run.epochs
+        if epochs == 1:
+            continue
+        if is_agent(config.model.name):
+            of_agents.add(f"{seed or 0} with epochs 0 to {epochs - 1}")
+        elif names_endpoint(config.model.name) and seed is not None:
+            of_models.add(", ".join(str(seed + epoch) for epoch in range(epochs)))
+    shown = {"Seeds sent to models": of_models, "Seed given to agents": of_agents}
+    return [f"{what}: {'; or '.join(sorted(seeds))}." for what, seeds in shown.items() if seeds]
 
 
 def _rows(benchmark: str, result: "StudyResult") -> "dict[_Row, list[RunState]]":

@@ -23,6 +23,13 @@ def docs(page: str | None = None, as_json: bool = False) -> None:
         titles = {name: _title(file.read_text(encoding="utf-8")) for name, file in files.items()}
         _list_pages(titles, as_json=as_json)
         return
+    if linked := _linked_file(page):
+        text = linked.read_text(encoding="utf-8")
+        if as_json:
+            print_json({"page": page, "title": linked.name, "text": text})
+        else:
+            typer.echo(text, nl=False)
+        return
     name = Path(page).stem  # docs/glossary.md is understood, too
     if name not in files:
         close = get_close_matches(name, files, n=3)
@@ -33,6 +40,12 @@ def docs(page: str | None = None, as_json: bool = False) -> None:
         print_json({"page": name, "title": _title(text), "text": text})
     else:
         _print_page(text)
+
+
+def _linked_file(name: str) -> Path | None:
+    """Return the file of a schema or an interface that pages link to, such as schemas/result.schema.json."""
+    files = [*PAGES.glob("*.yaml"), *PAGES.glob("schemas/*.json")]
+    return next((file for file in files if file.name == Path(name).name), None)
 
 
 def _title(text: str) -> str:

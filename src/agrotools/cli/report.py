@@ -32,6 +32,7 @@ def report(
     from agrotools.report.results import is_results_folder
     from agrotools.runner.rescore import check_distinct
 
+    runs = _without_files(runs)
     check_distinct(runs)
     outputs = {"--format": bool(format_), "--json": as_json, "--cite": cite}
     given = [name for name, is_given in outputs.items() if is_given]
@@ -78,6 +79,18 @@ def report(
             err=True,
         )
     raise typer.Exit(NOT_DONE if written.damaged else DONE)
+
+
+def _without_files(paths: list[Path]) -> list[Path]:
+    """Return the folders of several paths, and say which files are skipped.
+
+    A shell's ``*`` also names the tables that a study writes beside its runs.
+    """
+    files = [path for path in paths if path.is_file()]
+    if not files or len(files) == len(paths):
+        return paths
+    typer.echo(f"skipped: {', '.join(file.name for file in files)} (no run folder)", err=True)
+    return [path for path in paths if path not in files]
 
 
 def _report_results(

@@ -135,8 +135,8 @@ class Screen:
 def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measure | None:
     """Return the setting and metric that runs are judged by; None if they have no score.
 
-    The first metric of the end-to-end mode, else of no-tool, else of a benchmark plug-in, else of step-by-step.
-    Settings of ``modes`` precede all others.
+    The end-to-end mode precedes no-tool, the tables of a benchmark plug-in and step-by-step; settings of ``modes``
+    precede all others. The metric is the one that runs are compared by in this mode, else the first of the table.
     """
     ours = {setting.mode: setting for setting in SETTINGS if setting.whole_mode}
     of_plugins = [setting for setting in settings_for(summaries) if setting not in SETTINGS]
@@ -146,9 +146,11 @@ def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measur
     for setting in settings:
         if not has_table(setting, summaries):
             continue
-        for metric in setting.metrics:
-            if any(metric in (setting.of(summary) or {}) for summary in summaries):
-                return setting, metric
+        measured = {metric for summary in summaries for metric in setting.of(summary) or {}}
+        metrics = [metric for metric in setting.metrics if metric in measured]
+        if metrics:
+            compared = [name for name in metrics if setting.mode in METRICS[name].compared_in]
+            return setting, (compared or metrics)[0]
     return None
 
 

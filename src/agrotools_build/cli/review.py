@@ -56,7 +56,7 @@ def review(
     journal = ReviewJournal(material.journal)
     decisions = journal.decisions()
     if summary:
-        state = summary_of(material.contents, decisions, material.notes)
+        state = summary_of(material.contents, decisions, material.notes, material.corrected)
         if as_json:
             print_json(state.model_dump(mode="json"))
             return

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
+from agrotools.calling import get_tool
 from agrotools.core import Arguments, ReferenceStep, ToolError, UnresolvedRef
 from agrotools.core.record import (
     REF_PATTERN,
@@ -336,13 +337,19 @@ def value_at(path: str, result: Mapping[str, JsonValue] | None) -> JsonValue:
 def _interval_beside(path: str, result: Mapping[str, JsonValue]) -> tuple[float, float] | None:
     """Return the interval that a result states for the value at a path: ``count_interval`` of ``count``."""
     for key, value in result.items():
-        words = key.split("_")
-        rest = "_".join(word for word in words if word != _INTERVAL)
         is_pair = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
-        if _INTERVAL in words and rest == path and is_pair:
+        if _field_of_interval(key) == path and is_pair:
             low, high = cast("list[JsonValue]", value)
             return _number(low), _number(high)
     return None
+
+
+def _field_of_interval(name: str) -> str | None:
+    """Return the field whose interval a field holds: ``count`` for ``count_interval``; None if it holds none."""
+    words = name.split("_")
+    if _INTERVAL not in words:
+        return None
+    return "_".join(word for word in words if word != _INTERVAL)
 
 
 @cache
@@ -367,6 +374,19 @@ def _tolerances() -> dict[tuple[str, str], StatedTolerance]:
 def known_paths(tool: str) -> list[str]:
     """Return the paths in the results of a tool whose error is known."""
     return [path for of, path in _tolerances() if of == tool]
+
+
+def askable_fields(tool: str) -> list[str]:
+    """Return the fields in the results of a tool that a question can ask for.
+
+    These are the fields whose error is known. Of a tool that has none of them, such as a tool of the user's own, they
+    are the fields beside which its result has an interval.
+    """
+    if paths := known_paths(tool):
+        return paths
+    fields: list[str] = [*get_tool(tool).result_type.model_fields]
+    with_interval = {_field_of_interval(name) for name in fields}
+    return [name for name in fields if name in with_interval]
 
 
 def _number(value: JsonValue) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from agrotools.calling import get_tool
-from agrotools_build.composing.tolerance import known_paths
+from agrotools_build.composing.tolerance import askable_fields
 from agrotools_build.drafting.material import Noted
 
 _FOLDER = Path(__file__).with_name("prompts")
@@ -63,7 +63,7 @@ def tool_lines(tools: Sequence[str], noted: Sequence[Noted]) -> list[str]:
         ]
         of_tool = [each.path for each in noted if each.tool == name]
         exact = ["value"] if name == "calculate" else []
-        paths = list(dict.fromkeys((*of_tool, *known_paths(name), *exact)))
+        paths = list(dict.fromkeys((*of_tool, *askable_fields(name), *exact)))
         # What follows a colon lists all fields of the result, of which few can be asked for.
         does = " ".join(spec.description.split()).partition(". ")[0].partition(":")[0].rstrip(".")
         results = f" Results to ask for: {', '.join(paths)}" if paths else ""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pvariance
@@ -225,6 +225,8 @@ class ReviewSummary(FrozenModel):
     """number of decisions on samples that have changed since; they do not count"""
     unknown: int
     """number of decisions on samples that do not exist; they do not count"""
+    corrected: int = 0
+    """number of samples whose question or trace a reviewer corrected on the page, whatever was decided on them"""
     notes: tuple[str, ...] = ()
 
 
@@ -287,9 +289,12 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agree
 
 
 def summary_of(
-    contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()
+    contents: Mapping[str, str],
+    decisions: Sequence[Decision],
+    notes: Sequence[str] = (),
+    corrected: Collection[str] = (),
 ) -> ReviewSummary:
-    """Summarise a review; ``contents`` as in :func:`valid_decisions`."""
+    """Summarise a review; ``contents`` as in :func:`valid_decisions`, ``corrected``: samples corrected on the page."""
     by_sample = valid_decisions(decisions, contents)
     standings = {sample: review_status(by_sample.get(sample, [])) for sample in contents}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
@@ -308,6 +313,7 @@ def summary_of(
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
         outdated=len(decisions) - known - unknown,
         unknown=unknown,
+        corrected=len(corrected),
         notes=tuple(notes),
     )
 
@@ -320,6 +326,8 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
     """Yield the summary of a review as paragraphs and tables."""
     verdicts = ("accept", "edit", "reject")
     yield {"text": " · ".join(f"{name} {n}" for name, n in summary.standings.items())}
+    if summary.corrected:
+        yield {"text": f"corrected on the page: {summary.corrected}"}
     counts = [
         [name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()
     ]

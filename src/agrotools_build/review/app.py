@@ -163,7 +163,9 @@ class Review:
         by_sample = valid_decisions(decisions, self.material.contents)
         rows = [self._row(key, by_sample.get(key, []), reviewer) for key in [*self.material.facts]]
         summary = [
-            *review_parts(summary_of(self.material.contents, decisions)),
+            *review_parts(
+                summary_of(self.material.contents, decisions, corrected=self.material.corrected)
+            ),
             *funnel_parts(self.material, by_sample),
         ]
         return JSONResponse(

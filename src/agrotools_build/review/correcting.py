@@ -422,15 +422,19 @@ def _tolerance_text(slot: Slot, steps: Sequence[ReferenceStep]) -> str:
     if not isinstance(slot, ToleranceSlot):
         return ""
     margin = f"± {slot.margin:.3g}"
-    try:
-        stated = tolerance_of(slot.from_ or "", steps).margin_of(slot.value)
-        source = tolerance_source(slot.from_ or "", steps)
-    except CannotCompose:
-        return f"{margin} was set when the sample was made: no tool states an error of the value"
-    # Tolerances are stored with three digits.
-    if not math.isclose(stated, slot.margin, rel_tol=0.01):
+    # A label gives the true value of a step without its error, which then stands in the result of the call alone.
+    measured = [step.model_copy(update={"truth": None}) for step in steps]
+    for of_steps in (steps, measured):
+        try:
+            stated = tolerance_of(slot.from_ or "", of_steps).margin_of(slot.value)
+            source = tolerance_source(slot.from_ or "", of_steps)
+        except CannotCompose:
+            continue
+        # Tolerances are stored with three digits.
+        if math.isclose(stated, slot.margin, rel_tol=0.01):
+            return f"{margin}: {source}"
         return f"{margin} was set when the sample was made"
-    return f"{margin}: {source}"
+    return f"{margin} was set when the sample was made: no tool states an error of the value"
 
 
 def _missing(error: CannotCompose, stands: str = "") -> PartState:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agrotools.calling import TOOLS, ImageFile, ToolResult, tool
 from agrotools.core import ExactSlot, Sample, ToleranceSlot
 from agrotools_build.composing import AnswerPart, TraceStep
 from agrotools_build.drafting.constants import check_constants
@@ -12,6 +13,7 @@ from agrotools_build.drafting.known_names import check_answer_unsaid
 from agrotools_build.drafting.material import Labels
 from agrotools_build.drafting.near_copies import Questions
 from agrotools_build.drafting.options import why_not_wrong
+from agrotools_build.drafting.prompting import tool_lines
 from agrotools_build.drafting.reasons import REASONS, Dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, read_reply
 from agrotools_build.drafting.wordings import check_kept
@@ -236,3 +238,26 @@ def test_drafts_are_left_out_until_a_constant_meets_no_more_than_half_of_a_kind(
     assert left_out
     assert kept.count(10.0) <= len(kept) / 2
     assert set(values) == set(kept), "only what the constant answers is left out"
+
+
+class _Cover(ToolResult):
+    cover_pct: float
+    cover_interval_pct: tuple[float, float]
+    stage: str
+
+
+@tool(category="measurement", version="1")
+def cover_of_my_own(image: ImageFile) -> _Cover:
+    """Measure the cover of a canopy."""
+    raise NotImplementedError
+
+
+def test_the_prompt_names_the_results_of_a_tool_of_the_users_own_that_state_their_error():
+    TOOLS.add("cover_of_my_own", cover_of_my_own)
+    try:
+        (line,) = tool_lines(["cover_of_my_own"], [])
+    finally:
+        TOOLS.remove("cover_of_my_own")
+    assert line == (
+        "cover_of_my_own(image): Measure the cover of a canopy. Results to ask for: cover_pct"
+    )

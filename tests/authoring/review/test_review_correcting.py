@@ -12,7 +12,7 @@ from agrotools.core.record import renumbered_text, update_literals
 from agrotools_build.answer_origin import TOOL_VALUES
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.drafting.funnel import reviewed_by_family
-from agrotools_build.review.agreement import Decision, ReviewJournal, summary_of
+from agrotools_build.review.agreement import Decision, ReviewJournal, review_parts, summary_of
 from agrotools_build.review.correcting import (
     Written,
     corrected_sample,
@@ -83,6 +83,28 @@ def test_a_call_that_did_not_change_keeps_what_labels_say_of_it(base: Sample):
     assert calculated.truth["value"] == 40.0
     (state,) = part_states(written, [measured, calculated], base.files, base)
     assert (state.state, state.stands) == ("same", "40 % ± 2")
+
+
+def test_the_tolerance_of_a_label_is_that_which_the_tool_states_beside_its_result(base: Sample):
+    fields = base.model_dump(mode="json", by_alias=True)
+    result = {"vegetation_pct": 17.0, "vegetation_interval_pct": [15.0, 19.0]}
+    step = fields["reference"]["steps"][0]
+    step |= {"observation": {"result": result}, "truth": {"vegetation_pct": 20.0}}
+    fields["reference"]["steps"] = [step]
+    fields["answer"][0] |= {"from": "steps[0].observation.vegetation_pct", "value": 20.0}
+
+    def said(abs_tol: float) -> str:
+        fields["answer"][0]["abs_tol"] = abs_tol
+        labelled = Sample.model_validate(fields)
+        written = Written.model_validate(written_of(labelled))
+        assert labelled.reference is not None
+        steps = labelled.reference.steps
+        return part_states(written, steps, labelled.files, labelled)[0].stands_tolerance
+
+    assert said(2.0) == "± 2: describe_region states 15 to 19"
+    assert said(5.0) == "± 5 was set when the sample was made"
+    del result["vegetation_interval_pct"]
+    assert said(2.0).endswith("no tool states an error of the value")
 
 
 def test_numbers_that_only_the_reviewer_wrote_are_named(base: Sample):
@@ -320,8 +342,9 @@ def test_a_version_is_a_new_content_on_which_earlier_decisions_do_not_count(fold
     shown = material.sample("rows-0001")
     assert shown is not None
     assert shown.query == "How much is green, doubled?"
-    summary = summary_of(material.contents, journal.decisions())
-    assert (summary.standings["accepted"], summary.outdated) == (0, 1)
+    summary = summary_of(material.contents, journal.decisions(), corrected=material.corrected)
+    assert (summary.standings["accepted"], summary.outdated, summary.corrected) == (0, 1, 1)
+    assert {"text": "corrected on the page: 1"} in review_parts(summary)
     assert len(journal.lines()) == 1
 
     # Another process sees it, and a version of a content that is no longer there is not applied.

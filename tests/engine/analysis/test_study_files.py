@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import agrotools as at
 from agrotools.analysis.study import read_study, study_of_runs, study_result
-from agrotools.analysis.study_tables import inseparable_groups
+from agrotools.analysis.study_tables import inseparable_groups, seed_lines
 from agrotools.core import UsageError
 from agrotools.models.metered import read_spend
+from agrotools.runner.config import EvalConfig
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
 from support.fault_server import closed_port
@@ -372,6 +373,19 @@ def test_a_table_says_of_how_many_epochs_and_samples_its_means_are(
     assert "Epochs: 2 runs of each sample, whose mean counts" in shown
     assert "FAS n 3 (3)" in shown
     assert at.read_run(result.states[0].run.folder).manifest.shown_model == "Skilled"
+
+
+def test_a_table_says_the_seeds_that_models_and_agents_were_given():
+    def config(model: str, seed: int | None) -> EvalConfig:
+        return EvalConfig.model_validate(
+            {"model": {"model": model, "seed": seed}, "run": {"epochs": 3}}
+        )
+
+    assert seed_lines([config("m", 7), config("other", 7), config("python:agent:solve", 7)]) == [
+        "Seeds sent to models: 7, 8, 9.",
+        "Seed given to agents: 7 with epochs 0 to 2.",
+    ]
+    assert seed_lines([config("m", None), config("baseline:planted:1", 7)]) == []
 
 
 def test_studies_from_python(tmp_path: Path, benchmark: Path, monkeypatch: pytest.MonkeyPatch):

@@ -3,8 +3,9 @@
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from typer.testing import CliRunner
@@ -24,6 +25,20 @@ def test_a_page_is_printed_as_it_is_written_and_all_are_listed():
     listed = RUN.invoke(app, ["docs"]).stdout.splitlines()
     assert len(listed) == len([*PAGES.glob("*.md")])
     assert any(line.split() == ["glossary", "Glossary"] for line in listed)
+
+
+def test_schemas_that_pages_link_to_are_printed_and_are_in_the_wheel():
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES.glob("*.md"))
+    linked = set(re.findall(r"\]\(([\w./-]+\.(?:json|yaml))\)", pages))
+    linked = {target for target in linked if not target.startswith("../")}
+    assert {"agent-server.openapi.yaml", "schemas/result.schema.json"} <= linked
+    project = tomllib.loads((SOURCES.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    left_out = project["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]
+    for target in linked:
+        written = (PAGES / target).read_text(encoding="utf-8")
+        assert RUN.invoke(app, ["docs", target]).stdout == written
+        assert not any(PurePath("docs", target).match(pattern) for pattern in left_out)
+        assert not any(f"docs/{target}".startswith(f"{pattern}/") for pattern in left_out)
 
 
 def test_json_holds_the_page_or_the_titles():

@@ -68,6 +68,16 @@ def test_scores_are_printed_as_tables(run: Path):
         report(run, "--format", "pdf")
 
 
+def test_tables_that_a_study_wrote_beside_its_runs_are_skipped_and_named(run: Path, tmp_path: Path):
+    page = tmp_path / "study.html"
+    page.write_text("<!doctype html>")
+    done = report(run, page, "--format", "md")
+    assert done.stdout == report(run, "--format", "md").stdout
+    assert "skipped: study.html" in done.stderr
+    with pytest.raises(RunStoreError, match="not a run folder"):
+        report(page)
+
+
 def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Path):
     records = run / "records.jsonl"
     records.write_bytes(records.read_bytes() + b"{\n")

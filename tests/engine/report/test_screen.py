@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from agrotools.core import BENCHMARKS
+from agrotools.core import BENCHMARKS, MODES
 from agrotools.loading.obtaining import listed
 from agrotools.plugin import BenchmarkPlugin
 from agrotools.report.comparison import ModelVerdict, headline_verdict
-from agrotools.report.screen import LINES, Screen, print_screen, screen
+from agrotools.report.screen import LINES, Screen, headline, print_screen, screen
 from agrotools.runner.rescore import Rescored
 from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
 from agrotools.runner.yardsticks import GUESS as GUESS_FLOOR
@@ -293,3 +293,12 @@ def test_of_several_models_the_best_two_are_compared_adjusted_for_all_pairs() ->
 
 def test_a_missing_or_withheld_score_gives_no_verdict_of_its_own() -> None:
     assert verdict_of(end_to_end("m1", 0.5), end_to_end("m2", 0.5, invalid=4)) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_headline_of_a_mode_is_the_metric_that_compare_uses(mode) -> None:
+    runs = [three_modes(model) for model in ("m1", "m2")]
+    measure = headline([each.summary for each in runs], [mode])
+    assert measure is not None
+    (compared,) = comparisons([each.tally for each in runs if each.tally], ["m1", "m2"])
+    assert (measure[0].mode, measure[1]) == (mode, compared.headline[mode])
