@@ -1,6 +1,6 @@
 """Measure packs on the look-alikes and the other things of ``other_things.toml``, with groups left out.
 
-Table of docs/packs.md, "What a pack does not know".
+Table of docs/packs.md, "How well packs do".
 
     python training/measure_look_alikes.py --pools ../shared/train --data DIR --features FILE [--packs NAME ...]
 
