@@ -1,4 +1,4 @@
-"""Measure linear heads on the encoder that ships beside what ships: figures of docs/packs-tried.md and docs/accuracy.md.
+"""Measure linear heads on the encoder beside what ships: figures of docs/packs-tried.md and docs/accuracy.md.
 
     python training/measure_heads.py {leaves,weeds} --pools ../shared/train --kept DIR
     python training/measure_heads.py pests --pools ../shared/train --data DIR --features FILE

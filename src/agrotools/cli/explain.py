@@ -185,7 +185,7 @@ def _print_twin(
 ) -> None:
     """Print how the twin of a sample was answered, or that an unanswerable sample has none."""
     from agrotools.scoring.metrics import FAS
-    from agrotools.scoring.slots import NO_TWIN, refused_twin
+    from agrotools.scoring.slots import NO_TWIN, refused_twin, refused_twin_text
 
     answered = not record.sample.answerable and record.actions is None
     if answered and scores and all(row.metric != FAS for row in scores):
@@ -195,7 +195,7 @@ def _print_twin(
     twin = index.get((record.mode, record.sample.twin, record.epoch))
     text = f"twin {record.sample.twin}: {_twin_state(twin)}"
     if refused_twin(scores):
-        text += ", which takes one point from this sample"
+        text += f", {refused_twin_text()} for this sample"
     if twin is not None:
         text += f"; {command_line('explain', run, record.sample.twin)}"
     typer.echo(text)

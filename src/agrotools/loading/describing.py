@@ -20,7 +20,7 @@ from agrotools.packages import packaged_file
 from agrotools.scoring.constants import ConstantScores
 from agrotools.scoring.metrics import CONSTANT_METRIC, GUESS_METRIC, counts_in_guess
 from agrotools.scoring.open_text import count_words
-from agrotools.scoring.slots import guess_points
+from agrotools.scoring.slots import guess_points, pair_points
 from agrotools.scoring.statistics import MIN_CLUSTERS, planned_detectable
 from agrotools.scoring.unit_estimates import shown_mean
 
@@ -303,7 +303,10 @@ def _floors(samples: Sequence[Sample]) -> dict[str, float]:
     constants = [of_constants.get(at, 0.0) for at in range(len(weights))]
     # A refusal counts beside that of the twin, and both floors refuse the same questions.
     pairs = [each for each in unanswerable if each.twin in refuses]
-    of_pairs = [float(refuses[each.id]) - float(refuses[str(each.twin)]) for each in pairs]
+    of_pairs = [
+        pair_points(refused=refuses[each.id], twin_refused=refuses[str(each.twin)])
+        for each in pairs
+    ]
     weights += [each.weight for each in pairs]
     if not weights:
         return {}

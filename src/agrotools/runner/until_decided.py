@@ -35,6 +35,7 @@ from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.metrics import PREDICTIONS
 from agrotools.scoring.missing import LimitPairs, paired_limits, run_limits
 from agrotools.scoring.sequential import LOOKS, InterimLook, sequential_look
+from agrotools.scoring.slots import pair_points
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import Missing
 from agrotools.scoring.unit_estimates import shown_mean
@@ -155,18 +156,20 @@ def most_in_cluster(items: WorkItems, mode: Mode) -> tuple[float, float]:
     """Return the largest weight of a cluster, and the largest absolute difference of a cluster's mean.
 
     The weight of a cluster is the sum of those of its units: samples, in step-by-step their steps. Two runs differ by
-    at most 1 on a sample. A pair of an answerable sample and its unanswerable twin has a sum of -1 (both refused,
-    wrongly and without credit) to 2, hence a mean difference of at most 3 / 2.
+    at most 1 on a sample. In a pair of an answerable sample and its unanswerable twin, the best run answers the one
+    right (1) and refuses the other; the worst is wrong on the one (0) and refuses it, but not the other.
     """
     weights = defaultdict[str, float](float)
     reach = 1.0
+    best_pair = 1 + pair_points(refused=True, twin_refused=False)
+    worst_pair = pair_points(refused=False, twin_refused=True)
     for position in next(part.positions for part in items.parts if part.mode == mode):
         sample = items.samples[position]
         steps = len(sample.reference.steps) if sample.reference else 0
         n_units = steps + 1 if mode == "step-by-step" else 1
         weights[sample.cluster or sample.id] += n_units * sample.weight
         if not sample.answerable:
-            reach = 1.5
+            reach = (best_pair - worst_pair) / 2
     return max(weights.values()), reach
 
 

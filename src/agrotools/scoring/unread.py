@@ -14,7 +14,7 @@ from agrotools.core.form_item import FormItem, asked_items
 from agrotools.core.installed import plugins_of_slots
 from agrotools.scoring.metrics import FAS, counts_in_fas
 from agrotools.scoring.slot_weights import weighted_mean
-from agrotools.scoring.slots import Pair, pair_of
+from agrotools.scoring.slots import Pair, pair_of, pair_points
 from agrotools.scoring.summary import Unread, UnreadValue
 from agrotools.text.answer_reader import FormValue, read_form
 
@@ -95,7 +95,7 @@ class UnreadTally:
         self.n_asked = 0
         self.above = defaultdict[int, float](float)
         self.below = defaultdict[int, float](float)
-        """An unanswerable sample loses a point if the unread answer to its twin is a refusal."""
+        """What an unanswerable sample loses if the unread answer to its twin is a refusal."""
         self.unread_of = defaultdict[int, int](int)
         """Number of unread values by sample."""
         self.asked_of = defaultdict[int, int](int)
@@ -121,7 +121,8 @@ class UnreadTally:
             return
         other_sample, other_may_refuse = other
         unanswerable = other_sample if record.sample.answerable else sample
-        self.below[unanswerable] += may_refuse_twin or other_may_refuse
+        if may_refuse_twin or other_may_refuse:
+            self.below[unanswerable] -= pair_points(refused=False, twin_refused=True)
 
     @property
     def summary(self) -> Unread | None:

@@ -206,7 +206,7 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         assert reading == {"twin": "a", "twin_refused": True}
         shown = " ".join(run_command("explain", run, "f").stdout.split())
         assert "FAS -100.0" in shown
-        assert "answerable, refused, which takes one point from this sample" in shown
+        assert "answerable, refused, 1 point less for this sample" in shown
         assert f"agrotools explain {run} e" in shown
 
 
