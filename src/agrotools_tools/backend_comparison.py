@@ -118,12 +118,13 @@ def compare_backends(
 
     A name is right if it means the same as the label (:meth:`~agrotools.knowledge.kb_names.KbNames.mean_same`); a
     refusal is wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left
-    out, and so are those with a label that the knowledge base does not know and some back-end does not use.
+    out, and so are those with a label that the knowledge base does not know and some back-end does not use, unless all
+    labels are of this kind.
 
     Raises:
         UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, a
-            back-end that the tool lacks, arguments that the tool or a back-end does not accept, no photograph that
-            can be read, or no label that all back-ends can be judged by.
+            back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
+            can be read.
     """
     _check(tool, backends, pictures)
     crop = arguments.get("crop")
@@ -131,14 +132,18 @@ def compare_backends(
     if tool != COUNTING:
         not_compared = _labels_not_compared(tool, backends, pictures, crop)
     if not_compared:
-        pictures = [one for one in pictures if one.label not in not_compared]
-        why = f"the knowledge base does not know your {_shown_labels(not_compared)}"
-        if not pictures:
-            raise UsageError(f"{why}, so no photograph can be compared", hint=_RENAME)
-        progress(
-            f"{why}. A back-end that uses other names can never agree with such a label, so its photographs are left "
-            f"out. {_RENAME}"
+        known = [one for one in pictures if one.label not in not_compared]
+        why = (
+            f"the knowledge base does not know your {_shown_labels(not_compared)}. A back-end that uses other names "
+            "can never agree with such a label"
         )
+        if known:
+            progress(f"{why}, so its photographs are left out. {_RENAME}")
+            pictures = known
+        else:
+            # Things that nobody else has names for: the table then shows what a pack of them can do.
+            progress(f"{why}, so only back-ends that use your names can be right here. {_RENAME}")
+            not_compared = {}
     given: dict[str, list[_Result | None]] = {}
     ms: dict[str, float] = {}
     for backend in dict.fromkeys(backends):

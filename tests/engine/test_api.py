@@ -46,6 +46,7 @@ def test_public_names_of_package_tools_and_plugins():
                 "model",
                 "mode",
                 "quick",
+                "task_types",
                 "limit",
                 "shard",
                 "epochs",

@@ -77,8 +77,13 @@ def test_labels_that_only_a_pack_knows_decide_nothing(tmp_path: Path, photograph
         assert each.score.n == 8
         assert each.unknown == ("coffee rust",), "the knowledge base knows it, so that it counts"
     unknown = [one for one in pictures if one.label == "macchia bruna"]
-    with pytest.raises(UsageError, match="no photograph can be compared"):
-        compare_backends("diagnose_pest_disease", backends, unknown, {})
+    said.clear()
+    net, pack = compare_backends(
+        "diagnose_pest_disease", backends, unknown, {}, progress=said.append
+    )
+    assert "only back-ends that use your names can be right here" in said[0]
+    assert net.unknown == ("macchia bruna",)
+    assert (net.score.value, pack.score.n) == (0.0, 4)
 
 
 def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:
