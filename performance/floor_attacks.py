@@ -39,7 +39,7 @@ from agrotools.core import (
 from agrotools.loading.benchmarks import Loading, load_as
 from agrotools.scoring.constants import ConstantTable, cluster_of
 from agrotools.scoring.metrics import counts_in_fas, counts_in_guess
-from agrotools.scoring.slots import guess_points, score_slot
+from agrotools.scoring.slots import guess_points, pair_points, score_slot
 from agrotools.text.answer_form import format_answer
 
 MOST_ABOVE = 0.03
@@ -354,7 +354,7 @@ def scores_with_refusals(
             scores[sample.id] = score_of(sample, answers[sample.id])
         else:
             refused, twin = answers[sample.id] is None, answers[str(sample.twin)] is None
-            scores[sample.id] = float(refused) - float(twin)
+            scores[sample.id] = pair_points(refused=refused, twin_refused=twin)
     return scores
 
 

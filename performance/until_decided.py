@@ -28,7 +28,7 @@ from scipy.special import ndtri
 
 from agrotools.loading import load_benchmark
 from agrotools.runner.plan import work_items
-from agrotools.runner.until_decided import sample_blocks
+from agrotools.runner.until_decided import reach_of_clusters, sample_blocks
 from agrotools.scoring.sequential import sequential_look
 
 MEAN, HALVES, WITHIN = 0.65, 0.2, 0.3
@@ -178,7 +178,7 @@ def main() -> None:
     first_of_cluster = np.searchsorted(unequal_clusters, unequal_clusters)
     unequal = Layout(unequal_clusters, layout.blocks[first_of_cluster])  # a cluster is in one block
     # A pair of a question and its unanswerable twin differs by at most 3 / 2 a sample.
-    reach = 1.0 if all(each.answerable for each in benchmark.samples) else 1.5
+    reach = reach_of_clusters(has_pairs=not all(each.answerable for each in benchmark.samples))
     size = f"{len(clusters)} samples in {len(numbers)} clusters"
     print(f"{benchmark.name} {benchmark.version}: {size}, {arguments.pairs} pairs")
     for name, (of_case, made) in cases(layout, charts, unequal).items():

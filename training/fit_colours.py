@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from agrotools.agents.baselines.colours import file_numbers, rule_terms
 from agrotools.agents.baselines.guess import guessed_values, is_unanswerable, prompt_features
 from agrotools.core import AbstainSlot, Slot
+from agrotools.scoring.slots import pair_points
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 Floats = NDArray[np.float64]
@@ -261,7 +262,7 @@ def scores_of(asked: Sequence[Asked], refused: Sequence[bool], share: float | No
         if each.is_answerable
     ]
     twins = [
-        float(no) - float(of_pair.get((each.pair, True), False))
+        pair_points(refused=bool(no), twin_refused=of_pair.get((each.pair, True), False))
         for each, no in zip(asked, refused, strict=True)
         if not each.is_answerable
     ]

@@ -17,7 +17,7 @@ from agrotools.calling.services import VLM
 from agrotools.calling.workspace import CallContext, call_context, write_artifact
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.texts import count_text, counted_names
-from agrotools.formats.tool_check import PhotoCheck
+from agrotools.formats.tool_check import PhotoCheck, unsure_text
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.report.layout import (
     DASH,
@@ -130,20 +130,8 @@ def compare_backends(
     crop = arguments.get("crop")
     not_compared: dict[str, int] = {}
     if tool != COUNTING:
-        not_compared = _labels_not_compared(tool, backends, pictures, crop)
-    if not_compared:
-        known = [one for one in pictures if one.label not in not_compared]
-        why = (
-            f"the knowledge base does not know your {_shown_labels(not_compared)}. A back-end that uses other names "
-            "can never agree with such a label"
-        )
-        if known:
-            progress(f"{why}, so its photographs are left out. {_RENAME}")
-            pictures = known
-        else:
-            # Things that nobody else has names for: the table then shows what a pack of them can do.
-            progress(f"{why}, so only back-ends that use your names can be right here. {_RENAME}")
-            not_compared = {}
+        not_compared = _labels_to_leave_out(tool, backends, pictures, crop, progress)
+        pictures = [one for one in pictures if one.label not in not_compared]
     given: dict[str, list[_Result | None]] = {}
     ms: dict[str, float] = {}
     for backend in dict.fromkeys(backends):
@@ -237,7 +225,7 @@ def _result(
     first = result.candidates[0]
     likeliest = right(identifier(first))
     if result.abstained:
-        photo = _photo(tool, picture, None, reason=f"not sure; nearest is {display_name(first)}")
+        photo = _photo(tool, picture, None, reason=unsure_text(display_name(first)))
     else:
         photo = _photo(tool, picture, display_name(first), agrees=likeliest)
     is_right = likeliest and not result.abstained
@@ -385,24 +373,40 @@ def _shown_labels(labels: Mapping[str, int]) -> str:
     return f"{word} {counted_names([*labels], _LABELS_NAMED)}"
 
 
-def _labels_not_compared(
-    tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage], crop: str | None
+def _labels_to_leave_out(
+    tool: str,
+    backends: Sequence[str],
+    pictures: Sequence[LabelledImage],
+    crop: str | None,
+    progress: Callable[[str], None],
 ) -> dict[str, int]:
-    """Return the labels that cannot be judged, with their number of photographs.
+    """Return the labels that cannot be judged, with their number of photographs, and say so.
 
     A label that the knowledge base does not know, such as one in another language, equals no name but its own
     spelling. A back-end that names the same disease in English would be called wrong, and a pack that learnt the
-    label would seem better.
+    label would seem better. None is left out if all are unknown: of things that nobody else has names for, the table
+    then shows what a pack of them can do.
     """
     unused = {
         label for backend in backends for label in _unknown_labels(tool, backend, pictures, crop)
     }
     names = kb_names()
-    return {
+    unknown = {
         label: sum(one.label == label for one in pictures)
         for label in sorted(unused)
         if not names.knows(label)
     }
+    if not unknown:
+        return {}
+    why = (
+        f"the knowledge base does not know your {_shown_labels(unknown)}. A back-end that uses other names can never "
+        "agree with such a label"
+    )
+    if sum(unknown.values()) == len(pictures):
+        progress(f"{why}, so only back-ends that use your names can be right here. {_RENAME}")
+        return {}
+    progress(f"{why}, so its photographs are left out. {_RENAME}")
+    return unknown
 
 
 def _unknown_labels(

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 from urllib.parse import urlsplit
 
-from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
+from agrotools.core import BENCHMARKS, AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.errors import EndpointRefusal, EndpointUnreachable
 from agrotools.core.files import read_toml
+from agrotools.core.installed import benchmark_id
 from agrotools.core.lazy import np
 from agrotools.core.texts import count_text, name_in_tables
 from agrotools.formats.benchmark import read_header
 from agrotools.loading import Benchmark
-from agrotools.loading.benchmarks import BENCHMARKS, benchmark_id
 from agrotools.models.endpoint import without_keys
 from agrotools.models.metered import SPEND_FILE, read_spend
 from agrotools.runner.build import RunPlan, load_for_run, plan_run

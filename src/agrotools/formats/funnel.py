@@ -13,8 +13,8 @@ REVIEWED_KEY = "drafts_reviewed"
 """Key of the counts of the review by family, in a folder that a review was applied to."""
 STAGES = ("drafted", "run", "unique", "reviewed", "corrected", "accepted")
 """Stages of a draft. ``run``: its calls ran, or without calls its reply was read. ``unique``: it passed all checks, of
-which that for near copies is the last. ``corrected``: a person changed it, and
-nobody rejected it then."""
+which that for near copies is the last. ``corrected``: a person changed it, and nobody rejected
+it then."""
 
 Counts = dict[str, int]
 ByFamily = Mapping[str, Mapping[str, int]]

@@ -1,5 +1,6 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -67,7 +68,7 @@ class TaskTypes(FrozenModel):
     def __str__(self) -> str:
         return f"{self.n_questions:,} of {count_text(self.n_of, 'question')}, only {self.words}"
 
-    __repr__ = __str__
+    __repr__ = __str__  # messages on runs that differ show it
 
 
 def conditions_label(degrade: str, faults: str) -> str:
@@ -161,7 +162,7 @@ class Manifest(FrozenModel):
     epochs: int
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
-    task_types: Annotated[TaskTypes | None, Field(exclude_if=lambda types: types is None)] = None
+    task_types: Annotated[TaskTypes | None, Field(exclude_if=operator.not_)] = None
     """Task types that the run is limited to; None: all."""
     n_questions: int = 0
     """Number of questions of the whole benchmark; 0 in runs of versions that did not store it."""

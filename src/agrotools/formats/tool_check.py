@@ -26,7 +26,7 @@ class LabelCount(FrozenModel):
 
 
 class PhotoCheck(FrozenModel):
-    """What the table says of one photo, and what the tool returned for it.
+    """One photo: what the table says of it, and what the tool returned.
 
     ``difference``: tool minus table, for numbers. ``reason``: why the tool returned nothing.
     """
@@ -38,20 +38,30 @@ class PhotoCheck(FrozenModel):
     difference: float | None = None
     reason: str | None = None
 
-    def verdict(self, unit: str | None) -> str:
-        """Return in words whether the tool agrees with the table; ``unit``: that of the numbers."""
+    @property
+    def agreement(self) -> str:
+        """``agrees``, ``differs`` or ``no answer``."""
         if self.tool is None:
-            return f"no answer: {self.reason}" if self.reason else "no answer"
-        if self.agrees:
-            return "agrees"
-        if self.difference is None:
-            return "differs"
-        return f"off by {difference_text(f'{self.difference:+.3g}', unit)}"
+            return "no answer"
+        return "agrees" if self.agrees else "differs"
+
+    def verdict(self, unit: str | None) -> str:
+        """Return the agreement, with the reason or the difference; ``unit``: that of the numbers."""
+        if self.tool is None and self.reason:
+            return f"{self.agreement}: {self.reason}"
+        if self.agreement == "differs" and self.difference is not None:
+            return f"off by {difference_text(f'{self.difference:+.3g}', unit)}"
+        return self.agreement
 
     def cells(self, unit: str | None) -> list[str]:
         """Return the photo, the values of the table and of the tool, and the verdict, as cells of a table."""
         values = [_value_text(value, unit) for value in (self.table, self.tool)]
         return [self.photo, *values, self.verdict(unit)]
+
+
+def unsure_text(nearest: str) -> str:
+    """Return the reason of a recogniser that was not sure of a name."""
+    return f"not sure; nearest is {nearest}"
 
 
 def _value_text(value: str | float | None, unit: str | None) -> str:
@@ -134,9 +144,8 @@ def photos_csv(checks: Sequence[ToolCheck]) -> Iterator[Sequence[str | float | N
     yield ("column", "photo", "table", "tool", "unit", "agreement", "difference", "reason")
     for check in checks:
         for each in check.photos:
-            found = "agrees" if each.agrees else "no answer" if each.tool is None else "differs"
             values = (each.photo, each.table, each.tool, check.unit)
-            yield (check.column, *values, found, each.difference, each.reason)
+            yield (check.column, *values, each.agreement, each.difference, each.reason)
 
 
 def _named(what: str, photos: Sequence[str]) -> str:

@@ -257,7 +257,7 @@ def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterat
             f"{comparison.second} is higher in {len(flips.up)}, lower in {len(flips.down)}, "
             f"equal in {flips.n_equal}"
         )
-    is_tested = is_held(comparison, mode, estimate) and not comparison.same_records
+    is_tested = _is_tested(comparison, mode, estimate)
     if estimate.p_adjusted is not None and is_tested:
         yield f"adjusted p {p_text(estimate.p_adjusted)}"
     if detectable := detectable_points([estimate]):
@@ -268,13 +268,17 @@ def _headline_facts(comparison: RunComparison, mode: str, metric: str) -> Iterat
         yield f"about {more:,} more {unit} needed to show a difference of {observed} points"
 
 
+def _is_tested(comparison: RunComparison, mode: str, estimate: Estimate) -> bool:
+    """Return True for a difference with a verdict: nothing that is open may turn it, and the records differ."""
+    return is_held(comparison, mode, estimate) and not comparison.same_records
+
+
 def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Iterator[str]:
     """Yield lines on what the headline difference does not hold."""
     estimate = comparison.modes[mode][metric].overall
-    is_tested = is_held(comparison, mode, estimate) and not comparison.same_records
     n_questions = comparison.n_questions
     # Steps cannot be counted against the questions of a benchmark.
-    if is_tested and n_questions and mode != "step-by-step":
+    if n_questions and mode != "step-by-step" and _is_tested(comparison, mode, estimate):
         more = more_samples(estimate)
         if more and estimate.n + more > n_questions:
             yield (
@@ -283,8 +287,7 @@ def _headline_warnings(comparison: RunComparison, mode: str, metric: str) -> Ite
             )
     if missing := comparison.missing.get(mode):
         names = (comparison.first, comparison.second)
-        difference = comparison.modes[mode][metric].overall
-        if difference.differs() and missing.allows(difference.value):
+        if estimate.differs() and missing.allows(estimate.value):
             yield f"the verdict holds for every value of what is open: {missing_text(missing, names)}"
         elif missing.too_unread:
             yield (

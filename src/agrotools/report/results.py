@@ -4,6 +4,7 @@ Run folders come in; a :class:`Result` for each goes out. Its form is public (``
 these files.
 """
 
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -56,7 +57,7 @@ class Result(FrozenModel):
     """Hash of the whole benchmark: questions, answers and files."""
     quick: bool
     """True if only the quick part was run."""
-    task_types: Annotated[TaskTypes | None, Field(exclude_if=lambda types: types is None)] = None
+    task_types: Annotated[TaskTypes | None, Field(exclude_if=operator.not_)] = None
     """Task types that the run was limited to; absent: all."""
     synthetic: bool
     """True if the pictures are drawn: scores then say nothing about real fields."""

@@ -155,22 +155,30 @@ def sample_blocks(items: WorkItems, mode: Mode) -> dict[str, int]:
 def most_in_cluster(items: WorkItems, mode: Mode) -> tuple[float, float]:
     """Return the largest weight of a cluster, and the largest absolute difference of a cluster's mean.
 
-    The weight of a cluster is the sum of those of its units: samples, in step-by-step their steps. Two runs differ by
-    at most 1 on a sample. In a pair of an answerable sample and its unanswerable twin, the best run answers the one
-    right (1) and refuses the other; the worst is wrong on the one (0) and refuses it, but not the other.
+    The weight of a cluster is the sum of those of its units: samples, in step-by-step their steps.
     """
     weights = defaultdict[str, float](float)
-    reach = 1.0
-    best_pair = 1 + pair_points(refused=True, twin_refused=False)
-    worst_pair = pair_points(refused=False, twin_refused=True)
+    has_pairs = False
     for position in next(part.positions for part in items.parts if part.mode == mode):
         sample = items.samples[position]
         steps = len(sample.reference.steps) if sample.reference else 0
         n_units = steps + 1 if mode == "step-by-step" else 1
         weights[sample.cluster or sample.id] += n_units * sample.weight
-        if not sample.answerable:
-            reach = (best_pair - worst_pair) / 2
-    return max(weights.values()), reach
+        has_pairs |= not sample.answerable
+    return max(weights.values()), reach_of_clusters(has_pairs=has_pairs)
+
+
+def reach_of_clusters(*, has_pairs: bool) -> float:
+    """Return the largest absolute difference of two runs in the mean of a cluster.
+
+    They differ by at most 1 on a sample. In a pair of an answerable sample and its unanswerable twin, the best run
+    answers the one right (1) and refuses the other. The worst refuses the one (0), but not the other.
+    """
+    if not has_pairs:
+        return 1.0
+    best = 1 + pair_points(refused=True, twin_refused=False)
+    worst = pair_points(refused=False, twin_refused=True)
+    return (best - worst) / 2
 
 
 def _run_missing(

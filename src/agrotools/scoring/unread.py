@@ -95,7 +95,7 @@ class UnreadTally:
         self.n_asked = 0
         self.above = defaultdict[int, float](float)
         self.below = defaultdict[int, float](float)
-        """What an unanswerable sample loses if the unread answer to its twin is a refusal."""
+        """Points by unanswerable sample that it loses if the unread answer to its twin is a refusal."""
         self.unread_of = defaultdict[int, int](int)
         """Number of unread values by sample."""
         self.asked_of = defaultdict[int, int](int)

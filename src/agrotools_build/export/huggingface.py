@@ -45,7 +45,7 @@ _ROWS = f"""configs:
   - split: {SPLIT}
     path: {DATA_FOLDER}/{SPLIT}-*.parquet
 """
-"""Where the hub finds the rows of a dataset, in the head of its card."""
+"""Part of the head of a card that tells the hub where the rows of a dataset are."""
 _TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "declared", "metadata", "groups", "difficulty")
 GROUP_BYTES = 128 * 2**20

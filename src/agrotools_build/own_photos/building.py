@@ -292,7 +292,7 @@ def build_from_photos(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked about: the columns without open questions, and the value of each photo in them.
+    """Columns that are asked about, without open questions, and the value of each photo in them.
 
     ``values``: by column and photo, without those that a second observer contradicts.
     """
@@ -304,7 +304,7 @@ class _Asked:
 
     @property
     def skipped(self) -> SkippedRows:
-        """What is left out, to which every step of a build adds."""
+        """Rows and photos that are left out, to which every step of a build adds."""
         return self.seen.skipped
 
     @property

@@ -16,7 +16,7 @@ from agrotools.calling.workspace import Workspace
 from agrotools.core import Observation, ToolCall, UnresolvedRef
 from agrotools.core.progress import Progress
 from agrotools.core.record import resolve_ref
-from agrotools.formats.tool_check import LabelCount, PhotoCheck, ToolCheck
+from agrotools.formats.tool_check import LabelCount, PhotoCheck, ToolCheck, unsure_text
 from agrotools.formats.tool_labels import AskedLabel, ToolLabels, nearest_label
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.scoring.statistics import exact_share_interval
@@ -284,7 +284,7 @@ def _reason(observation: Observation, pictured: Pictured) -> str | None:
         with suppress(UnresolvedRef):
             place = f"steps[0].observation.candidates[0].{name}"
             if nearest := resolve_ref(place, [observation.result]):
-                return f"not sure; nearest is {nearest}"
+                return unsure_text(str(nearest))
     return None
 
 

@@ -29,50 +29,24 @@ function labelTable(labels) {
     .map((name, at) => ({ name, at: at + 2 }))
     .filter(({ at }) => labels.some((row) => row[at] > 0));
   const columns = ["named right", ...others.map(({ name }) => name)];
-  return el(
-    "div.scroll",
-    { tabindex: "0", role: "region", "aria-label": "Photos by label" },
-    el(
-      "table.numbers",
+  const rows = labels.map((row) => {
+    const [label, right, otherwise, notNamed] = row;
+    return el(
+      "tr",
       {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          el("td"),
-          columns.map((name) => el("th", { scope: "col" }, name)),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        labels.map((row) => {
-          const [label, right, otherwise, notNamed] = row;
-          return el(
-            "tr",
-            {},
-            el("th", { scope: "row" }, label),
-            el("td", {}, `${right} of ${right + otherwise + notNamed}`),
-            others.map(({ at }) => el("td", {}, row[at] > 0 && String(row[at]))),
-          );
-        }),
-      ),
-    ),
-  );
+      el("th", { scope: "row" }, label),
+      el("td", {}, `${right} of ${right + otherwise + notNamed}`),
+      others.map(({ at }) => el("td", {}, row[at] > 0 && String(row[at]))),
+    );
+  });
+  return scrollBox("Photos by label", headedTable("table.numbers", ["", ...columns], rows));
 }
 
 // What the table says of each photo, what the tool returned, and whether both agree; first those that differ.
 function photoTable(photos) {
-  const headings = head.photo_columns.map((name) => el("th", { scope: "col" }, name));
   const rows = photos.map(([photo, ...cells]) => {
     const values = cells.map((cell) => el("td", {}, cell));
     return el("tr", {}, el("th", { scope: "row" }, photo), values);
   });
-  return el(
-    "div.scroll",
-    { tabindex: "0", role: "region", "aria-label": "Photos one by one" },
-    el("table.numbers.photos", {}, el("thead", {}, el("tr", {}, headings)), el("tbody", {}, rows)),
-  );
+  return scrollBox("Photos one by one", headedTable("table.numbers.photos", head.photo_columns, rows));
 }

@@ -185,9 +185,8 @@ function drawCompare(parameters) {
       ),
       rows.length > 0 && el("p", {}, `Positive numbers favour ${runs[second].label}.`),
       rows.length
-        ? el(
-            "div.scroll",
-            { tabindex: "0", role: "region", "aria-label": "Differences" },
+        ? scrollBox(
+            "Differences",
             el(
               "table.numbers.differences",
               {},

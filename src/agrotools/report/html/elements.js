@@ -31,4 +31,13 @@ function el(name, attributes, ...children) {
   return fill(element, attributes, children);
 }
 
+// A wide element in a box that scrolls, which the keyboard reaches and screen readers call `label`.
+const scrollBox = (label, child) => el("div.scroll", { tabindex: "0", role: "region", "aria-label": label }, child);
+
+// A table with a heading for each column; an empty heading is the corner above the headings of rows.
+function headedTable(name, headings, rows) {
+  const cells = headings.map((text) => (text ? el("th", { scope: "col" }, text) : el("td")));
+  return el(name, {}, el("thead", {}, el("tr", {}, cells)), el("tbody", {}, rows));
+}
+
 const svg = (name, attributes, ...children) => fill(document.createElementNS(MARKUP, name), attributes, children);

@@ -105,9 +105,8 @@ function drawTable(parameters) {
       `${found.length.toLocaleString("en")} of ${count(records.length, "record")}${more}. `,
       el("a", { href: address("samples", addressFilters()) }, "Filter them in the list"),
     ),
-    el(
-      "div.scroll",
-      { tabindex: "0", role: "region", "aria-label": "Samples" },
+    scrollBox(
+      "Samples",
       el("table.data.samples", { style: { minWidth } }, el("thead", {}, el("tr", {}, headings)), el("tbody", {}, rows)),
     ),
   );

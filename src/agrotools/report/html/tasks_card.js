@@ -112,52 +112,28 @@ const HEAT = 45; // tint of a score of 1, in percent: text on it stays readable
 // Many runs: a table whose cells are tinted by the score.
 function heatTable(names) {
   const order = runs.map((run, at) => at).sort(byScore);
-  return el(
-    "div.scroll",
-    { tabindex: "0", role: "region", "aria-label": "Scores by task" },
+  const rows = order.map((at) =>
     el(
-      "table.heat",
+      "tr",
       {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          el("td"),
-          names.map((task) => el("th", { scope: "col" }, words(task))),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        order.map((at) =>
-          el(
-            "tr",
-            {},
-            el("th", { scope: "row" }, runs[at].label),
-            names.map((task) => {
-              const estimate = runs[at].tasks[task];
-              if (!estimate) return el("td");
-              return el(
-                `td${nOf(estimate) < FEW ? ".few" : ""}`,
-                {
-                  title: estimateText(estimate),
-                  style: {
-                    background: `color-mix(in srgb, var(--run0) ${Math.round(HEAT * valueOf(estimate))}%, var(--card))`,
-                  },
-                },
-                el(
-                  "a",
-                  { href: address("samples", { task, run: at, mode: head.measure.mode }) },
-                  onScale(valueOf(estimate)),
-                ),
-                el("small", {}, ` n ${nOf(estimate)} ${rangeText(estimate)}`),
-              );
-            }),
-          ),
-        ),
-      ),
+      el("th", { scope: "row" }, runs[at].label),
+      names.map((task) => heatCell(task, at)),
     ),
+  );
+  return scrollBox("Scores by task", headedTable("table.heat", ["", ...names.map(words)], rows));
+}
+
+function heatCell(task, run) {
+  const estimate = runs[run].tasks[task];
+  if (!estimate) return el("td");
+  const tint = Math.round(HEAT * valueOf(estimate));
+  return el(
+    `td${nOf(estimate) < FEW ? ".few" : ""}`,
+    {
+      title: estimateText(estimate),
+      style: { background: `color-mix(in srgb, var(--run0) ${tint}%, var(--card))` },
+    },
+    el("a", { href: address("samples", { task, run, mode: head.measure.mode }) }, onScale(valueOf(estimate))),
+    el("small", {}, ` n ${nOf(estimate)} ${rangeText(estimate)}`),
   );
 }

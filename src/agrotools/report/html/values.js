@@ -97,7 +97,7 @@ function tableView(rows, total) {
         ),
       ),
     );
-  const box = el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Table" }, draw(body.slice(0, FEW_ROWS)));
+  const box = scrollBox("Table", draw(body.slice(0, FEW_ROWS)));
   const note = body.length < total ? ` The file has ${count(total, "row")}.` : "";
   if (body.length <= FEW_ROWS) return box;
   const more = el(
