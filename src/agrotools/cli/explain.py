@@ -69,7 +69,7 @@ def explain(
     judges = judged_rows(run)
     scored = _score_records(run, index, chosen, judges)
     if sample is None:
-        _list_records(scored, as_json=as_json)
+        _list_records(run, scored, as_json=as_json)
     elif as_json:
         print_json([_record_json(run, each) for each in scored])
     else:
@@ -155,9 +155,13 @@ def _print_record(
     parts = explanation(record, scores, judges.of(record), details=details, shares=scored.shares)
     print_parts(parts)
     if scored.is_estimate:
-        command = command_line("attribute", run)
-        typer.echo(f"the lost points are an estimate until {command} makes the calls that it needs")
+        _print_estimate_note(run)
     _print_twin(run, index, record, scores)
+
+
+def _print_estimate_note(run: Path) -> None:
+    command = command_line("attribute", run)
+    typer.echo(f"the lost points are an estimate until {command} makes the calls that it needs")
 
 
 def _chosen(
@@ -223,14 +227,18 @@ def _twin_state(twin: "Record | None") -> str:
     return f"{kind}, {'refused' if refused(twin) else 'not refused'}"
 
 
-def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
+def _list_records(run: Path, scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
     """Print score, cause and first error of records, the worst first; as text only the first 20."""
     from agrotools.report.html.data import listed_data
     from agrotools.report.layout import DASH, TableColumn, new_table, percent
     from agrotools.report.terminal import print_parts
     from agrotools.scoring.attribution import part_label
 
-    records = [listed_data(each.record, each.scores, each.shares) for each in scored]
+    records: list[dict[str, Any]] = []
+    has_estimates = False
+    for each in scored:
+        records.append(listed_data(each.record, each.scores, each.shares))
+        has_estimates = has_estimates or each.is_estimate
     if as_json:
         print_json(records)
         return
@@ -247,6 +255,8 @@ def _list_records(scored: "Iterable[_ScoredRecord]", *, as_json: bool) -> None:
     print_parts([table])
     if len(records) > _LISTED:
         typer.echo(f"and {len(records) - _LISTED} more (--json lists all)")
+    if has_estimates:
+        _print_estimate_note(run)
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:

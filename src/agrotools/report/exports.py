@@ -142,8 +142,6 @@ def _sample_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
         yield {
             **flat_row(record, run.scores.get(record.key, ())),
             **_key(run, record),
-            "cluster": record.sample.cluster,
-            "weight": record.sample.weight,
             "answer": answer_of(record),
         }
 

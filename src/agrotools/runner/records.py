@@ -419,6 +419,10 @@ def gold_text(record: Record) -> str:
     )
 
 
+_OF_SAMPLE = ("cluster", "weight", "family", "task_type", "query")
+"""Fields of a sample in a flat row; cluster and weight are what an interval of the mean needs."""
+
+
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     """Return a record as one row of plain values, with the mean of its scores of each metric."""
     values: defaultdict[str, list[float]] = defaultdict(list)
@@ -428,7 +432,7 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     return {
         "sample": record.sample.id,
         **{name: getattr(record, name) for name in ("mode", "epoch")},
-        **{name: getattr(record.sample, name) for name in ("family", "task_type", "query")},
+        **{name: getattr(record.sample, name) for name in _OF_SAMPLE},
         "gold": gold_text(record),
         "answer": trajectory.answer_text if trajectory else None,
         "termination": trajectory.termination if trajectory else None,
