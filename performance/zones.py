@@ -1,6 +1,6 @@
 """Time and memory for 1,000 plots of a large orthomosaic, and the difference from cutting each plot out.
 
-Figures of docs/trial.md, "Columns of zones.csv".
+Figures of docs/trial.md, "Precision and time".
 
     python performance/zones.py [--side 20000, at least 5000] [--case colour|heights] [--folder DIR]
 

@@ -1,6 +1,6 @@
 """Rule that splits the questions of ``field`` into those that the tools of the package reach and those beyond them.
 
-Group "reach of the tools" of docs/field.md, "What is asked".
+Group "reach of the tools" of docs/field-made.md, "Reach of the tools".
 
 A class is a template about the things of one data set. Its rate is the mean score of the oracle, drawn towards the
 median of all templates about these things with the weight of :data:`WEIGHT` questions, and that towards the median of

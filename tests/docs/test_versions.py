@@ -1,7 +1,7 @@
 """Pages quote the present versions of benchmarks: a figure of an older version is measured again, or goes.
 
-Two pages set versions beside each other on purpose: ``field.md`` (questions before and after a revision) and
-``accuracy.md`` (each tool by the version that was measured).
+Three pages set versions beside each other on purpose: ``field-made.md`` (questions before and after a revision),
+``field.md`` (baselines of an earlier version) and ``accuracy.md`` (each tool by the version that was measured).
 """
 
 import re
@@ -12,7 +12,7 @@ import pytest
 from agrotools.loading.pack import read_pack
 
 ROOT = Path(__file__).resolve().parents[2]
-BESIDE_EACH_OTHER = ("field.md", "accuracy.md")
+BESIDE_EACH_OTHER = ("field-made.md", "field.md", "accuracy.md")
 PAGES = [
     path
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -95,4 +95,4 @@ def _answering_hint(error: "UndecidedError", parameters: Collection[str]) -> str
     if error.placeholders:
         words = ", ".join(dict.fromkeys(error.placeholders))
         return f"{hint}\n  only you know what to write for {words}"
-    return f"{hint}\n  or add --yes to take these readings" if "yes" in parameters else hint
+    return f"{hint}\n  or add --yes to accept these answers" if "yes" in parameters else hint

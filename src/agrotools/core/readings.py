@@ -135,9 +135,9 @@ class Readings:
             return
         listed = [f"{at}. {question}" for at, question in enumerate(self.questions, start=1)]
         number = len(listed)
-        head = "1 question" if number == 1 else f"{number} questions"
+        head = "1 question, with its" if number == 1 else f"{number} questions, each with its"
         raise UndecidedError(
-            "\n  ".join([f"{head}, each with the readings that are possible:", *listed]),
+            "\n  ".join([f"{head} possible answers:", *listed]),
             answers=(*self.answers, *(each.answered(each.proposed) for each in self.questions)),
             placeholders=tuple(filter(None, (each.placeholder for each in self.questions))),
         )

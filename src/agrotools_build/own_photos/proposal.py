@@ -272,9 +272,7 @@ def _what_it_holds(column: Column, seen: DetectedTable) -> OpenQuestion:
     alike = next((group for group in seen.table.alike if name in group), ())
     if alike:
         why += f" ({_NAMESAKES}, {seen.table.placed(alike)}: use one, or rename them)"
-    question = (
-        f"What does column {name!r} hold{why}? Some answers need another, such as what is counted."
-    )
+    question = f"What does column {name!r} hold{why}? Some answers lead to a further question, such as what is counted."
     choices = choices_of(kind, reading.proposed)
     return OpenQuestion(name, "ask", question, choices, suggested=reading.proposed)
 
