@@ -1,6 +1,6 @@
 """Is the floor a floor? Policies that look at no picture, and that neither floor contains.
 
-Table of docs/metrics.md, "Floors".
+Table of docs/statistics.md, "Other policies that see no picture".
 
     python performance/floor_attacks.py --data DIR [--work FOLDER] [BENCHMARK...]
 

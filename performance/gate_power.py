@@ -1,6 +1,6 @@
 """False alarms and power of ``agrotools gate``, by simulation: at the allowed drop, and beyond it.
 
-Table of docs/comparing.md, "Fail a build if an agent got worse".
+Table of docs/statistics.md, "Power of the gate".
 
     python performance/gate_power.py [--pairs 1000] [--benchmark embedded]
 

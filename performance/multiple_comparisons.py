@@ -1,6 +1,6 @@
 """How often equal models look different on one page, and how often a better one is found: by simulation.
 
-Figures of docs/comparing.md, "Multiple comparisons".
+Figures of docs/statistics.md, "Multiple comparisons".
 
     python performance/multiple_comparisons.py [--trials 2000]
 

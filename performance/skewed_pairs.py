@@ -1,6 +1,6 @@
 """Ten ways to draw a pair of equal models that are hard on a sequential test of bounded differences.
 
-Part of ``until_decided.py``; figure of docs/comparing.md, "Stop when it is decided".
+Part of ``until_decided.py``; figure of docs/statistics.md, "Stopping when it is decided".
 
 They were written by somebody who had not read the test; ``performance/until_decided.py`` runs them.
 

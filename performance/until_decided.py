@@ -1,6 +1,6 @@
 """Errors and samples of ``--until-decided``, by simulation: of equal models, and of models with known gaps.
 
-Table of docs/comparing.md, "Stop when it is decided".
+Table of docs/statistics.md, "Stopping when it is decided".
 
     python performance/until_decided.py [--pairs 10000] [--benchmark embedded] [--only TEXT]
 
