@@ -123,7 +123,8 @@ def _sentence(text: str) -> str:
 def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
     """Return a table of refused, flagged and wrong results by kind of call, and the sum of all calls."""
     lines = [
-        "| call | suitable pictures: refused or flagged | unsuitable pictures: refused or flagged | unsuitable pictures: confident and wrong |",
+        "| call | suitable pictures: refused or flagged | unsuitable pictures: refused or flagged "
+        "| unsuitable pictures: confident and wrong |",
         "|---|---|---|---|",
     ]
     sums = {(row["call"], row["folder"]): row for row in rows}
@@ -137,8 +138,8 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
     return [
         *lines,
         "",
-        f"Of all {every['calls']} calls on unsuitable pictures, {every['confident and wrong']} were confident and wrong: "
-        f"{every['share, 95 %']}.",
+        f"Of all {every['calls']} calls on unsuitable pictures, {every['confident and wrong']} were "
+        f"confident and wrong: {every['share, 95 %']}.",
     ]
 
 
