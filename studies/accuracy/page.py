@@ -138,7 +138,7 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
     return [
         *lines,
         "",
-        f"Of all {every['calls']} calls on unsuitable pictures, {every['confident and wrong']} were "
+        f"Of all {int(every['calls']):,} calls on unsuitable pictures, {every['confident and wrong']} were "
         f"confident and wrong: {every['share, 95 %']}.",
     ]
 
