@@ -58,4 +58,7 @@ def figure_text(row: dict[str, str], unit: str = "") -> str:
         n = f"{n}, {row['independent']} independent"
     interval = f"{row['low']} to {row['high']}; " if row["low"] else ""
     goal = f"; goal {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
-    return f"{' '.join(filter(None, (row['value'], unit)))} ({interval}n {n}{goal})"
+    value = row["value"]
+    if "e-" in value:  # a reader who is no programmer does not know 4e-05
+        value = f"{float(value):.9f}".rstrip("0")
+    return f"{' '.join(filter(None, (value, unit)))} ({interval}n {n}{goal})"

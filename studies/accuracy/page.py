@@ -10,8 +10,8 @@ from accuracy.uncertainty import sure_lines
 
 STRANGERS, UNCERTAINTY = RESULTS / "strangers.csv", RESULTS / "uncertainty.csv"
 _PROSE = Path(__file__).with_name("prose")
-_FIGURE = re.compile(r"\{([^{}|]+) \| ([^{}]+)\}")
-"""A figure in the prose of a tool: ``{folder | metric}``."""
+_FIGURE = re.compile(r"\{([^{}|]+) \| ([^{}|]+?)(?: \| ([^{}|]+))?\}")
+"""A figure in the prose of a tool: ``{folder | metric}`` or ``{folder | metric | unit}``."""
 CALLS = {
     "weed": "`identify_weed`",
     "diagnosis": "`diagnose_pest_disease` without a crop",
@@ -99,7 +99,7 @@ def _with_figures(tool: str, rows: dict[tuple[str, str], dict[str, str]]) -> str
         row = rows.get((found[1], found[2]))
         if row is None:
             raise SystemExit(f"{MEASURED} has no figure of {tool} for {found[0]}")
-        return figure_text(row)
+        return figure_text(row, found[3] or "")
 
     return _FIGURE.sub(figure, _prose(tool))
 
