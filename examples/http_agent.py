@@ -1,9 +1,9 @@
-"""A server with an agent, without a model: it describes each picture and answers with the numbers it gets.
+"""A server with an agent. It uses no model: it describes each picture and answers with the numbers in the results.
 
 python http_agent.py 9000 &                                                                       (in this folder)
 agrotools eval embedded --quick --limit 6 --mode end-to-end --model http://127.0.0.1:9000/agent
 
-The server keeps no state: each request holds the question and all steps so far. It needs Python alone.
+The server stores nothing, because each request contains the question and all steps so far. It needs only Python.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def next_action(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return the next action of a sample: a call, the answer, or the form of the answer filled in."""
+    """Return the next action for a sample: a call, the answer, or the filled answer form."""
     task, steps = turn["task"], turn["steps"]
     if form := turn.get("form_request"):
         names = re.findall(r"^(\w+): <", form, re.MULTILINE)
@@ -28,7 +28,7 @@ def next_action(turn: dict[str, Any]) -> dict[str, Any]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Handler of one turn per request."""
+    """Handler of requests, one for each turn of a sample."""
 
     def do_POST(self) -> None:
         """Answer a turn (JSON) with an action (JSON)."""

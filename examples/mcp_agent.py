@@ -1,8 +1,9 @@
-"""An agent that speaks MCP, without a model: it describes each picture and answers with the numbers it gets.
+"""An agent that speaks MCP. It uses no model: it describes each picture and answers with the numbers in the results.
 
 agrotools eval embedded --quick --limit 6 --mode end-to-end --model 'mcp:python mcp_agent.py'     (in this folder)
 
-Needs the extra ``mcp``. The server of the sample is named in the environment; put a model where ``numbers`` are chosen.
+The agent needs the extra ``mcp``. It finds the address of the server in the environment. To use a model, let the model
+choose ``numbers``.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def solve(client: Client, prompt: str) -> None:
-    """Call a tool on each picture named in the prompt, answer, and fill in the form that the answer is asked in."""
+    """Call a tool on each picture named in the prompt, give an answer, and fill in the answer form."""
     numbers: list[str] = []
     for name in dict.fromkeys(re.findall(r"\S+\.(?:jpg|png|tif)", prompt)):
         reply = await client.call_tool("describe_region", {"image": name})
@@ -30,7 +31,7 @@ async def solve(client: Client, prompt: str) -> None:
 
 
 async def main() -> None:
-    """Connect to the server of the sample; the question is on standard input."""
+    """Read the question from standard input, and connect to the server."""
     headers = {"Authorization": f"Bearer {os.environ['AGROTOOLS_MCP_TOKEN']}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=120) as http,

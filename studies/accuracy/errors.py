@@ -9,7 +9,7 @@ from agrotools.core.files import read_table
 _FILE = Path(__file__).with_name("errors.toml")
 WHERE = ("elsewhere", "own")
 """Places of an error: elsewhere, which is what a user needs first, and the tool's own collection."""
-VERDICTS = ("weak", "unknown", "holds")
+VERDICTS = ("worse", "unknown", "similar")
 """What the figures say of a tool on other sources, in the order of the page."""
 
 
@@ -48,14 +48,17 @@ def _text(tool: str, given: dict[str, str]) -> str:
     ]
     if not found:
         raise SystemExit(f"{MEASURED} has no figure of {tool} for {given['figure']}")
-    return f"{metric}: {figure_text(found[0] | {'goal': ''})}"
+    return f"{given['measure']}: {figure_text(found[0] | {'goal': ''}, given.get('unit', ''))}"
 
 
-def figure_text(row: dict[str, str]) -> str:
-    """Return a measured figure with its interval and n."""
+def figure_text(row: dict[str, str], unit: str = "") -> str:
+    """Return a measured figure with its unit, interval and n."""
     n = row["n"]
     if row["n"] != row["independent"]:
         n = f"{n}, {row['independent']} independent"
     interval = f"{row['low']} to {row['high']}; " if row["low"] else ""
     goal = f"; goal {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
-    return f"{row['value']} ({interval}n {n}{goal})"
+    value = row["value"]
+    if "e-" in value:  # a reader who is no programmer does not know 4e-05
+        value = f"{float(value):.9f}".rstrip("0")
+    return f"{' '.join(filter(None, (value, unit)))} ({interval}n {n}{goal})"

@@ -10,8 +10,29 @@ from accuracy.uncertainty import sure_lines
 
 STRANGERS, UNCERTAINTY = RESULTS / "strangers.csv", RESULTS / "uncertainty.csv"
 _PROSE = Path(__file__).with_name("prose")
-_FIGURE = re.compile(r"\{([^{}|]+) \| ([^{}]+)\}")
-"""A figure in the prose of a tool: ``{folder | metric}``."""
+_FIGURE = re.compile(r"\{([^{}|]+) \| ([^{}|]+?)(?: \| ([^{}|]+))?\}")
+"""A figure in the prose of a tool: ``{folder | metric}`` or ``{folder | metric | unit}``."""
+CALLS = {
+    "weed": "`identify_weed`",
+    "diagnosis": "`diagnose_pest_disease` without a crop",
+    "diagnosis_of_bean": "`diagnose_pest_disease`, crop bean",
+    "lesions": "`analyze_lesions`",
+    "apple_count": "`count_objects`, apples",
+    "pear_count": "`count_objects`, pears",
+    "cherry_count": "`count_objects`, cherries",
+    "crown_count": "`count_objects`, crowns in colour pictures",
+    "plant_count": "`count_objects`, plants",
+    "crowns_in_heights": "`count_objects`, trees in a raster that is not a height model",
+    "fruit_size": "`measure_fruit_size`",
+    "plant_cover": "`measure_crop_weed_area`, plant cover",
+    "region_cover": "`describe_region`, plant cover",
+    "phenotype": "`measure_weed_phenotype`",
+    "marks": "`extract_marked_region` on a picture without marks",
+    "same_picture": "`detect_change`, a picture compared with itself",
+    "other_place": "`detect_change`, two different places",
+    "canopy": "`estimate_canopy_height` on a raster that is not a height model",
+}
+"""Kinds of calls of ``strangers.csv``, as the page calls them, in its order."""
 
 
 def page() -> str:
@@ -29,7 +50,7 @@ def page() -> str:
         "",
         _prose("introduction"),
         "",
-        "## Elsewhere, and on its own collection",
+        "## Other pictures and the tool's own pictures",
         "",
         _prose("elsewhere"),
         "",
@@ -78,30 +99,49 @@ def _with_figures(tool: str, rows: dict[tuple[str, str], dict[str, str]]) -> str
         row = rows.get((found[1], found[2]))
         if row is None:
             raise SystemExit(f"{MEASURED} has no figure of {tool} for {found[0]}")
-        return figure_text(row)
+        return figure_text(row, found[3] or "")
 
     return _FIGURE.sub(figure, _prose(tool))
 
 
 def _error_lines() -> list[str]:
-    """Return a table of the error of each tool elsewhere and on its own collection, weak tools first."""
-    lines = ["| tool | elsewhere | figure elsewhere | own collection |", "|---|---|---|---|"]
+    """Return a table of the error of each tool elsewhere and on its own pictures, the worst tools first."""
+    lines = [
+        "| tool | on other pictures | test on other pictures | test on own pictures |",
+        "|---|---|---|---|",
+    ]
     for tool in sorted(STUDIES, key=lambda tool: VERDICTS.index(verdict_of(tool))):
-        cells = [f"{one.of}; {one.text}" for one in errors_of(tool).values()]
-        lines.append(f"| {tool} | {verdict_of(tool)} | {' | '.join(cells)} |")
+        cells = [f"{_sentence(one.of)} {_sentence(one.text)}" for one in errors_of(tool).values()]
+        lines.append(f"| `{tool}` | {verdict_of(tool)} | {' | '.join(cells)} |")
     return lines
 
 
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
-    """Return the sum of all calls, and the calls with a wrong answer or with right pictures that are refused."""
+    """Return a table of refused, flagged and wrong results by kind of call, and the sum of all calls."""
+    lines = [
+        "| call | suitable pictures: refused or flagged | unsuitable pictures: refused or flagged "
+        "| unsuitable pictures: confident and wrong |",
+        "|---|---|---|---|",
+    ]
     sums = {(row["call"], row["folder"]): row for row in rows}
-    wrong = [f"{row['call'].replace('_', ' ')} {row['confident and wrong']} of {row['calls']}"
-             for row in rows if row["confident and wrong"] not in ("", "0") and row["call"] != "all"]  # fmt: skip
-    doubted = [f"{row['call'].replace('_', ' ')} {int(row['refused']) + int(row['flagged'])} of {row['calls']}"
-               for row in rows if row["folder"] == "all made for"]  # fmt: skip
+    for call, name in CALLS.items():
+        strange, suited = sums[call, "all strangers"], sums.get((call, "all made for"))
+        kept = _doubted(suited) if suited else "not tested"
+        lines.append(
+            f"| {name} | {kept} | {_doubted(strange)} | {strange['confident and wrong']} |"
+        )
     every = sums["all", "all strangers"]
     return [
-        f"* confident and wrong: {every['confident and wrong']} of {every['calls']} calls, {every['share, 95 %']}; "
-        f"by kind of call: {', '.join(wrong)}",
-        f"* refused or flagged although the picture suits the tool, by kind of call: {', '.join(doubted)}",
+        *lines,
+        "",
+        f"Of all {int(every['calls']):,} calls on unsuitable pictures, {every['confident and wrong']} were "
+        f"confident and wrong: {every['share, 95 %']}.",
     ]
+
+
+def _doubted(row: dict[str, str]) -> str:
+    return f"{int(row['refused']) + int(row['flagged'])} of {row['calls']}"

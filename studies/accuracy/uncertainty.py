@@ -62,12 +62,17 @@ def coverage_text(low: float, subjects: int) -> str:
 
 
 def sure_lines() -> list[str]:
-    """Return a line for each calibrated interval or probability; those of a single crop are in the CSV file alone."""
-    lines = []
+    """Return a table of calibrated intervals and probabilities; those of a single crop are in the CSV file alone."""
+    lines = ["| tool | value | result of the test | calibrated on |", "|---|---|---|---|"]
     for tool, field, sure, on, figure, *_ in _all():
         if sure and on != "-" and not re.search("candidates`, (citrus|coffee)", field):
             short = re.sub(r" [(][^()]*uncalibrated[^()]*[)]", "", figure)
-            lines.append(f"* {tool}, {field}: {short}; calibrated on {on}")
+            short = re.sub(
+                r"right on (\S+) ([(].*, Wilson[)]) of (\d+ pictures)",
+                r"first candidate right for \1 of \3 \2",
+                short,
+            )
+            lines.append(f"| `{tool}` | {field} | {short} | {on} |")
     return lines
 
 
@@ -222,7 +227,7 @@ def _names(net: str) -> list[_Cells]:
             "another, smaller net, which did not see these days" if name == "days left out" else ""
         )
         remark = "; ".join(filter(None, (few, worse, by_day, other, refusal if not rows else "")))
-        on = "the days left out themselves" if other else f"{subjects} subjects"
+        on = "the tested days themselves" if other else f"{subjects} subjects"
         rows.append((name, crop not in withheld, on, right, "-", remark or "-"))
     return rows
 
