@@ -81,10 +81,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 """Space in a command at which no line ends: a space once the lines are made."""
 _ATTRIBUTE = "agrotools attribute".replace(" ", _NO_BREAK)
 _TERMS = f"Terms: {'agrotools docs glossary'.replace(' ', _NO_BREAK)}."
-_RECORDED = (
-    "The ceiling is computed from stored tool results. "
-    "To measure it with your own tools, run --model baseline:oracle."
-)
+_RECORDED = "The ceiling is from stored tool results. For your own tools, run --model baseline:oracle."
 
 
 @dataclass(frozen=True)
@@ -514,7 +511,7 @@ def _place(
         yield f"{short}: {TOO_FEW_FOR_FLOOR}"
     elif difference.p >= 1 - LEVEL:
         questions = count_text(difference.n, "question")
-        yield f"{short}: {NO_DIFFERENCE_FROM_FLOOR}, on {questions}."
+        yield f"On {questions}, the score of {short} {NO_DIFFERENCE_FROM_FLOOR}."
     elif difference.value < 0:
         lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
         yield f"{short} is below the floor by {lost} points."

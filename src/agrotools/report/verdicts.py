@@ -15,7 +15,7 @@ from agrotools.scoring.summary import Missing
 
 NO_DIFFERENCE = "no difference shown"
 """Verdict on two runs whose difference may be 0."""
-NO_DIFFERENCE_FROM_FLOOR = "the score does not differ significantly from the floor"
+NO_DIFFERENCE_FROM_FLOOR = "does not differ significantly from the floor"
 """The same of a run and its floor, on the screen of ``eval``."""
 TOO_FEW_FOR_FLOOR = (
     f"too few independent questions (under {MIN_CLUSTERS}) to say whether it beats the floor."
