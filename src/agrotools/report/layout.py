@@ -404,9 +404,7 @@ def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
         n = max((part.without_open_text for part in summary.modes.values()), default=0)
         if n:
             questions = count_text(n, "question")
-            note = (
-                f"the score leaves out open text in {questions}, because no judge graded it (--judge MODEL)"
-            )
+            note = f"the score leaves out open text in {questions}, because no judge graded it (--judge MODEL)"
             runs_of_note.setdefault(note, []).append(name)
         judges = summary.judging.judges if summary.judging else ()
         graded = [harmless(each.judge) for each in judges if each.metric == OPEN_TEXT]

@@ -81,7 +81,9 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 """Space in a command at which no line ends: a space once the lines are made."""
 _ATTRIBUTE = "agrotools attribute".replace(" ", _NO_BREAK)
 _TERMS = f"Terms: {'agrotools docs glossary'.replace(' ', _NO_BREAK)}."
-_RECORDED = "The ceiling is from stored tool results. For your own tools, run --model baseline:oracle."
+_RECORDED = (
+    "The ceiling is from stored tool results. For your own tools, run --model baseline:oracle."
+)
 
 
 @dataclass(frozen=True)
