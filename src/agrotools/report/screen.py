@@ -166,8 +166,11 @@ def _why_no_headline(summaries: Sequence[Summary]) -> str:
         percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics
     ]
     shown = f" ({METRICS[FAS_TEXT].label} {', '.join(scores)})" if scores else ""
-    how = "a parameter form of the function, or a reply to form_request, submits one"
-    return f"No FAS: the agent submits no answer form, so its own words alone are scored{shown}; {how}."
+    how = (
+        "A Python function submits a form if it has a parameter form, "
+        "other agents if they answer form_request."
+    )
+    return f"No FAS, because the agent submits no answer form: only its own words are scored{shown}. {how}"
 
 
 def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
@@ -336,7 +339,7 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
             for each in part.counts.constant_arguments:
                 yield (
                     f"All {each.calls} calls of {each.tool} by {name} have {each.argument}="
-                    f"{value_text(each.value)}; those of the reference vary."
+                    f"{value_text(each.value)}; in the reference, this argument varies."
                 )
 
 
@@ -384,7 +387,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     """Return the sentences on what the ladder says."""
     if shard := shown.summaries[0].shard:
         of_shard = SHARD.format(shard)
-        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are of the same questions."
+        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are computed on the same questions."
     out_of, common = METRICS[measure[1]].out_of, common_to_doses(shown.scored, measure)
     sentences: list[str] = []
 
@@ -516,12 +519,15 @@ def _place(
         yield f"On {questions}, the score of {short} {NO_DIFFERENCE_FROM_FLOOR}."
     elif difference.value < 0:
         lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
-        yield f"{short} is below the floor by {lost} points."
+        yield f"The score of {short} is {lost} points below the floor."
     elif ceiling is not None and ceiling > lowest and not above:
         share = (rung.estimate.value - lowest) / (ceiling - lowest)
         yield f"The score of {short} lies {100 * share:.0f} % of the way from floor to ceiling."
     if above:
-        yield f"{short} is above the ceiling: other calls, or none, can score more than the reference calls."
+        yield (
+            f"The score of {short} is above the ceiling, because other calls, or none, can score more "
+            "than the calls of the reference."
+        )
 
 
 def _other_modes(shown: Screen, measure: Measure | None) -> Iterator[str]:
@@ -557,7 +563,7 @@ def _refusals(part: ModeSummary) -> str:
     if refused:
         verb = "left" if texts else "Left"
         share = _share_text(refused.overall, part)
-        charts = " (a chart that is not drawn counts so)" if _asks_for_charts(part) else ""
+        charts = " (a missing chart counts as unanswered)" if _asks_for_charts(part) else ""
         texts.append(f"{verb} {share} answerable questions unanswered{charts}")
     sentences = [f"{'; '.join(texts)}."] if texts else []
     return " ".join([*sentences, *stranger_sentences(part)])
