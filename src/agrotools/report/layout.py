@@ -404,14 +404,12 @@ def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
         n = max((part.without_open_text for part in summary.modes.values()), default=0)
         if n:
             questions = count_text(n, "question")
-            note = (
-                f"open text of {questions} is not in the score: no judge graded it (--judge MODEL)"
-            )
+            note = f"the score leaves out open text in {questions}, because no judge graded it (--judge MODEL)"
             runs_of_note.setdefault(note, []).append(name)
         judges = summary.judging.judges if summary.judging else ()
         graded = [harmless(each.judge) for each in judges if each.metric == OPEN_TEXT]
         if graded:
-            note = f"open text in the score as graded by {' and '.join(graded)}"
+            note = f"the score includes open text, graded by {' and '.join(graded)}"
             runs_of_note.setdefault(note, []).append(name)
     return [
         note if len(names) == len(summaries) else f"{', '.join(names)}: {note}"
@@ -479,7 +477,7 @@ def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
 
 DRAWN_NOTE = "drawn pictures: scores say nothing about real fields"
 PRIVILEGED_NOTE = "privileged: sees reference solutions; a yardstick, not a result."
-NO_CONSTANT = "No constant floor: too few places."
+NO_CONSTANT = "No constant floor is shown, because it needs questions on more files."
 
 
 def lacks_constant(part: ModeSummary) -> bool:

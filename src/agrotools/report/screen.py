@@ -81,7 +81,9 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 """Space in a command at which no line ends: a space once the lines are made."""
 _ATTRIBUTE = "agrotools attribute".replace(" ", _NO_BREAK)
 _TERMS = f"Terms: {'agrotools docs glossary'.replace(' ', _NO_BREAK)}."
-_RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
+_RECORDED = (
+    "The ceiling is from stored tool results. For your own tools, run --model baseline:oracle."
+)
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,11 @@ def _why_no_headline(summaries: Sequence[Summary]) -> str:
         percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics
     ]
     shown = f" ({METRICS[FAS_TEXT].label} {', '.join(scores)})" if scores else ""
-    how = "a parameter form of the function, or a reply to form_request, submits one"
-    return f"No FAS: the agent submits no answer form, so its own words alone are scored{shown}; {how}."
+    how = (
+        "A Python function submits a form if it has a parameter form, "
+        "other agents if they answer form_request."
+    )
+    return f"No FAS, because the agent submits no answer form: only its own words are scored{shown}. {how}"
 
 
 def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
@@ -334,7 +339,7 @@ def _patterns(shown: Screen, values: Mapping[str, float]) -> Iterator[str]:
             for each in part.counts.constant_arguments:
                 yield (
                     f"All {each.calls} calls of {each.tool} by {name} have {each.argument}="
-                    f"{value_text(each.value)}; those of the reference vary."
+                    f"{value_text(each.value)}; in the reference, this argument varies."
                 )
 
 
@@ -374,7 +379,7 @@ def _lost_text(name: str, lost: Attribution) -> str:
         # Without the results of these calls, no tool is blamed for what it would have returned.
         calls = count_text(lost.unknown_results, "more call")
         # What these calls return decides which others are made.
-        told += f" An estimate until {_ATTRIBUTE} makes about {calls}."
+        told += f" This split is an estimate. {_ATTRIBUTE} makes about {calls} to measure it."
     return told
 
 
@@ -382,7 +387,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: Measure) -> str:
     """Return the sentences on what the ladder says."""
     if shard := shown.summaries[0].shard:
         of_shard = SHARD.format(shard)
-        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are of the same questions."
+        return f"{of_shard[0].upper()}{of_shard[1:]}. Floor and ceiling are computed on the same questions."
     out_of, common = METRICS[measure[1]].out_of, common_to_doses(shown.scored, measure)
     sentences: list[str] = []
 
@@ -414,8 +419,8 @@ def _quick_sentence(estimates: Sequence[Estimate], out_of: int) -> str:
     if least := detectable_points(estimates, out_of):
         # The scores of another model are not known yet, so that what pairing gains cannot be counted.
         return (
-            f"With {questions}, a difference of about {least} points is found in 4 of 5 cases; "
-            "less is enough if models fail on the same questions."
+            f"With {questions}, a true difference of about {least} points between two models is found in "
+            "4 of 5 cases, and a smaller one if both fail on the same questions."
         )
     return f"{questions} cannot rank models."
 
@@ -471,17 +476,17 @@ def _caveats(shown: Screen, ladder: Sequence[Rung]) -> Iterator[str]:
     """Yield sentences on policies that are given the reference, and on agents that were not isolated."""
     roles = {rung.role for rung in ladder}
     if "planner" in roles and "model" not in roles:
-        yield "planner, a simple copying agent, stands in for your model."
+        yield "planner, which copies steps, stands in for your model."
     models = {*(summary.model for summary in shown.summaries), *shown.yardsticks.scored}
     shown_baselines = {f"baseline:{rung.name}" for rung in ladder}
     given = [model for model in (PLANNER, CEILING) if model in models & shown_baselines]
     given += [each.model for each in shown.summaries if each.privileged]
     privileged = list(dict.fromkeys(model.removeprefix("baseline:") for model in given))
     if len(privileged) == 1:
-        yield f"{privileged[0]} uses the benchmark's solutions: a yardstick, not a result."
+        yield f"{privileged[0]} uses the benchmark's solutions, so its score is a yardstick, not a result."
     elif privileged:
         names = f"{', '.join(privileged[:-1])} and {privileged[-1]}"
-        yield f"{names} use the benchmark's solutions: yardsticks, not results."
+        yield f"{names} use the benchmark's solutions, so their scores are yardsticks, not results."
     if CEILING in shown.yardsticks.recorded and all(
         each.model != CEILING for each in shown.summaries
     ):
@@ -510,15 +515,19 @@ def _place(
     if difference.p is None:
         yield f"{short}: {TOO_FEW_FOR_FLOOR}"
     elif difference.p >= 1 - LEVEL:
-        yield f"{short}: {NO_DIFFERENCE_FROM_FLOOR} on {count_text(difference.n, 'question')}."
+        questions = count_text(difference.n, "question")
+        yield f"On {questions}, the score of {short} {NO_DIFFERENCE_FROM_FLOOR}."
     elif difference.value < 0:
         lost = whole_points(-difference.value, METRICS[measure[1]].out_of)
-        yield f"{short} is below the floor by {lost} points."
+        yield f"The score of {short} is {lost} points below the floor."
     elif ceiling is not None and ceiling > lowest and not above:
         share = (rung.estimate.value - lowest) / (ceiling - lowest)
-        yield f"{short} makes {100 * share:.0f} % of the way from floor to ceiling."
+        yield f"The score of {short} lies {100 * share:.0f} % of the way from floor to ceiling."
     if above:
-        yield f"{short} is above the ceiling: other calls, or none, can score more than the reference calls."
+        yield (
+            f"The score of {short} is above the ceiling, because other calls, or none, can score more "
+            "than the calls of the reference."
+        )
 
 
 def _other_modes(shown: Screen, measure: Measure | None) -> Iterator[str]:
@@ -554,7 +563,7 @@ def _refusals(part: ModeSummary) -> str:
     if refused:
         verb = "left" if texts else "Left"
         share = _share_text(refused.overall, part)
-        charts = " (a chart that is not drawn counts so)" if _asks_for_charts(part) else ""
+        charts = " (a missing chart counts as unanswered)" if _asks_for_charts(part) else ""
         texts.append(f"{verb} {share} answerable questions unanswered{charts}")
     sentences = [f"{'; '.join(texts)}."] if texts else []
     return " ".join([*sentences, *stranger_sentences(part)])

@@ -589,5 +589,6 @@ def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
     )
     return (
         f"{name}, {mode}: {part.invalid.n} of {part.n_records} records invalid ({percent(part.invalid.share)} %): "
-        f"{reasons}. Excluded from the averages; bounds with them wrong and correct: {', '.join(bounds) or 'unknown'}."
+        f"{reasons}. They are excluded from the averages. "
+        f"With all of them wrong or all of them right: {', '.join(bounds) or 'unknown'}."
     )

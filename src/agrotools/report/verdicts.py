@@ -15,11 +15,9 @@ from agrotools.scoring.summary import Missing
 
 NO_DIFFERENCE = "no difference shown"
 """Verdict on two runs whose difference may be 0."""
-NO_DIFFERENCE_FROM_FLOOR = "no difference from the floor shown"
+NO_DIFFERENCE_FROM_FLOOR = "does not differ significantly from the floor"
 """The same of a run and its floor, on the screen of ``eval``."""
-TOO_FEW_FOR_FLOOR = (
-    f"too few independent questions (under {MIN_CLUSTERS}) to say whether it beats the floor."
-)
+TOO_FEW_FOR_FLOOR = f"fewer than {MIN_CLUSTERS} independent questions are too few to say whether it beats the floor."
 
 
 def shows_better(

@@ -6,9 +6,10 @@ EMBEDDED = BenchmarkPlugin(
     name="embedded",
     about="questions on drawn scenes that the tools of the package can answer",
     scope=(
-        "Scores measure calling the right tools, using their results, and refusing. They do not show "
-        "what a model sees by itself, nor say anything about real fields. "
-        "Not asked: farmland change, pest diagnosis, weed identification, crop disease."
+        "Scores show whether a model calls the right tools, uses their results, and refuses questions "
+        "that cannot be answered. They do not show how well it sees by itself, and say nothing about "
+        "real fields. The benchmark has no questions on farmland change, pest diagnosis, weed "
+        "identification or crop disease."
     ),
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "embedded"),
     files=BenchmarkFiles(
@@ -20,9 +21,10 @@ FRONTIER = BenchmarkPlugin(
     name="frontier",
     about="questions on drawn scenes that the tools of the package get wrong: what better tools would win",
     scope=(
-        "Scores measure how far a model gets where our tools are wrong: by looking itself, or by better "
-        "tools. They say nothing about refusing, nor about real fields. "
-        "Not asked: canopy height, band selection, pest diagnosis, weed identification, crop disease."
+        "Scores show how far a model gets where our tools are wrong, by looking at the pictures itself "
+        "or by using better tools. They say nothing about refusing questions, nor about real fields. "
+        "The benchmark has no questions on canopy height, band selection, pest diagnosis, weed "
+        "identification or crop disease."
     ),
     load=deferred("agrotools_benchmarks.embedded.load:load_drawn", "frontier"),
     files=BenchmarkFiles(

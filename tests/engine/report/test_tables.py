@@ -212,7 +212,10 @@ def test_open_text_and_records_without_a_judge_are_told_below():
     made = full()
     part = made.modes["end-to-end"].model_copy(update={"without_open_text": 3})
     graded = made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})
-    assert "open text of 3 questions is not in the score: no judge graded it" in text_below(graded)
+    assert (
+        "the score leaves out open text in 3 questions, because no judge graded it"
+        in text_below(graded)
+    )
     assert "open text" not in text_below(made)
 
 
