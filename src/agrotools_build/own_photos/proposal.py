@@ -126,12 +126,11 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         question: str,
         *choices: str,
         or_key: str | None = None,
-        part: str | None = None,
         suggested: str = "",
     ) -> None:
         # Nobody knows it, but an answer that leaves the column out would be worse.
-        answer = suggested or ("" if key in ("ask", NAMES) else placeholder(key))
-        lacking.append(OpenQuestion(name, key, question, choices, or_key, part, answer))
+        answer = suggested or placeholder(key)
+        lacking.append(OpenQuestion(name, key, question, choices, or_key, suggested=answer))
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask(

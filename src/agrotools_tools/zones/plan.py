@@ -19,7 +19,7 @@ from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import CellQuantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
-from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
+from agrotools.text.tables import CellFault, open_table, sheets_of
 from agrotools_tools.zones.levels import without_spaces
 from agrotools_tools.zones.names import texts_of
 from agrotools_tools.zones.shapes import Zones
@@ -49,13 +49,12 @@ Settings = Mapping[str, str]
 class Plan(NamedTuple):
     """Zones with the columns of the table behind their own fields.
 
-    ``columns``: names of the joined columns that do not name the plot. ``keys``: fields that name it. ``file``: name of
-    the table. ``rows``: number of the row of each zone in it, None where it has none.
+    ``columns``: names of the joined columns that do not name the plot. ``file``: name of the table. ``rows``: number of
+    the row of each zone in it, None where it has none.
     """
 
     zones: Zones
     columns: tuple[str, ...]
-    keys: tuple[str, ...]
     file: str
     rows: tuple[int | None, ...]
     notes: tuple[str, ...]
@@ -64,7 +63,6 @@ class Plan(NamedTuple):
 class _Rows(NamedTuple):
     """Rows of a table with text: cells by column, and the number of each row in the file."""
 
-    table: SheetTable
     numbers: list[int]
     cells: dict[str, list[str]]
 
@@ -113,7 +111,6 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
     if join.is_loose:
         readings.take(_loose_line(rows, join, zones))
     notes = _notes_on_the_rest(path.name, rows, join, zones.names)
-    keys = tuple(field for _, field in join.pairs)
     of_keys = {column for column, _ in join.pairs}
     known_marks = _known_marks(rows, of_keys)
     joined: dict[str, list[Any]] = {}
@@ -129,7 +126,7 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
         joined[name] = [None if place is None else values[place] for place in join.places]
     of_zones = tuple(None if place is None else rows.numbers[place] for place in join.places)
     whole = replace(zones, fields={**zones.fields, **joined})
-    return Plan(whole, tuple(joined), keys, path.name, of_zones, tuple(notes))
+    return Plan(whole, tuple(joined), path.name, of_zones, tuple(notes))
 
 
 def _has_word(text: str, word: str) -> bool:
@@ -180,7 +177,7 @@ def _rows_of(path: Path, sheet: str | None) -> _Rows:
         for column, of_column in cells.items():
             # A number of a workbook keeps its type, which says that its decimal mark is a point.
             of_column.append(row.get(column, ""))
-    return _Rows(table, numbers, cells)
+    return _Rows(numbers, cells)
 
 
 def _keys(values: Sequence[Any]) -> list[str | None]:
