@@ -30,7 +30,7 @@ from agrotools_build.own_photos.columns import (
     target_in,
     texts_of,
 )
-from agrotools_build.own_photos.nearest import HEALTHY, names_on, nearest_names
+from agrotools_build.own_photos.nearest import HEALTHY, nearest_names
 from agrotools_build.own_photos.observers import (
     APART,
     ONLY,
@@ -236,8 +236,7 @@ def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestio
         as_it_is = [] if is_in_doubt(text) else [text]
         # Words for a plant without a problem ("OK") are too many to be known.
         healthy = [] if column.ask == "weed" else [HEALTHY]
-        of_crop = () if near else names_on(column.ask, crop)
-        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, *of_crop, NOTHING)))
+        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, NOTHING)))
         lacking.append(
             OpenQuestion(name, NAMES, question, choices, part=text, suggested=choices[0])
         )
@@ -310,12 +309,10 @@ def _which_names(column: Column, unknown: Mapping[str, int], crop: str | None) -
     some = list(unknown)[:_MOST_LISTED]
     listed = "; ".join(f"{name!r}{_near(name, column, crop)}" for name in some)
     more = f"; {len(unknown) - len(some)} more" if len(unknown) > len(some) else ""
-    of_crop = names_on(column.ask, crop)
-    known = f" Its names for {crop}: {', '.join(of_crop)}." if of_crop else ""
     return (
         f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
-        f"{listed}{more}.{known} Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a "
-        f"pack on your photos. What does {column.column!r} hold?"
+        f"{listed}{more}. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on "
+        f"your photos. What does {column.column!r} hold?"
     )
 
 

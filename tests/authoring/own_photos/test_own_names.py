@@ -17,7 +17,7 @@ from agrotools_build.own_photos.answering import (
     with_answers,
 )
 from agrotools_build.own_photos.building import build_from_photos
-from agrotools_build.own_photos.nearest import names_on, nearest_names
+from agrotools_build.own_photos.nearest import nearest_names
 from agrotools_build.own_photos.plan import Column, Plan
 from agrotools_build.own_photos.proposal import propose_plan
 from agrotools_build.own_photos.questions import ColumnNames, quantity_text
@@ -77,18 +77,6 @@ def test_a_name_without_a_near_one_is_kept_and_said(photos):
     assert readings.questions == []
     built = build_from_photos(seen, plan, photos.parent / "made")
     assert built.used == {"enfermedad": N_PHOTOS}
-
-
-def test_the_few_names_of_a_crop_are_offered_where_none_is_spelt_alike(photos):
-    known = names_on("disease", "blueberry")
-    assert known
-    cells = [known[0], "healthy", "xyzzy"] * (N_PHOTOS // 3)
-    _, _, readings = _decided(photos, _table(photos, "disease", cells), "disease.crop=blueberry")
-    (question,) = readings.questions
-    offered = [choice.value for choice in question.choices]
-    assert offered[0] == "xyzzy", "no name of the crop is proposed"
-    assert {*known} <= {*offered}
-    assert names_on("disease", "wheat") == (), "they are too many"
 
 
 def test_a_given_crop_is_not_asked_for_again(photos):
