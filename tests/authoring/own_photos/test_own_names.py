@@ -101,15 +101,6 @@ def test_the_printed_command_never_leaves_out_all_columns(photos):
     assert _printed(readings) == ["Apples damaged by wasps.ask=ASK"]
 
 
-@pytest.mark.parametrize(
-    ("header", "proposed"), [("Apples Ben", "count"), ("Severity (Ana)", "severity")]
-)
-def test_the_name_of_a_person_does_not_change_what_a_header_says(photos, header, proposed):
-    table = _table(photos, header, [7 * at for at in range(N_PHOTOS)])
-    _, _, readings = _decided(photos, table)
-    assert _printed(readings) == [f"{header}.ask={proposed}"]
-
-
 def test_numbers_of_photos_are_one_question(photos):
     table = photos.parent / "t.csv"
     rows = [f"{1200 + at};{7 * at}" for at in range(N_PHOTOS)]
