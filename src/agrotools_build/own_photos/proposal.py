@@ -188,30 +188,44 @@ def _what_rows_are(
 
 def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
     """Return the questions for the crop of names, and for what names mean that the knowledge base does not have."""
-    name = column.column
     names = names_of(seen, column)
-    unclear = names.labels.unclear
-    if unclear and not column.crop:
-        likely = _likely_crop(unclear, seen)
-        question = _which_crop(column, unclear)
-        suggested = likely or placeholder("crop")
-        of_crop = OpenQuestion(
-            name, "crop", question, tuple(_crops_of(unclear)), suggested=suggested
-        )
-        are_on_other_crops = len({*unclear.values()}) > 1
-        may_be_unknown = are_on_other_crops or bool(unknown_names(seen, column))
-        if likely or column.unknown_names or not may_be_unknown:
-            return [of_crop]
-        question = f"What becomes of names in {name!r} that the knowledge base does not have for that crop?"
-        of_names = OpenQuestion(
-            name,
-            UNKNOWN_NAMES,
-            question,
-            _UNKNOWN_NAMES,
-            suggested=_UNKNOWN_NAMES[0],
-            depends_on="crop",
-        )
-        return [of_crop, of_names]
+    if names.labels.unclear and not column.crop:
+        return _questions_on_crop(column, names.labels.unclear, seen)
+    return _questions_on_unknown_names(column, names, seen)
+
+
+def _questions_on_crop(
+    column: Column, unclear: Mapping[str, Sequence[str]], seen: DetectedTable
+) -> list[OpenQuestion]:
+    """Return the question for the crop of names; where only the owner knows it, also that for its unknown names."""
+    name = column.column
+    likely = _likely_crop(unclear, seen)
+    question = _which_crop(column, unclear)
+    suggested = likely or placeholder("crop")
+    of_crop = OpenQuestion(name, "crop", question, tuple(_crops_of(unclear)), suggested=suggested)
+    are_on_other_crops = len({*unclear.values()}) > 1
+    may_be_unknown = are_on_other_crops or bool(unknown_names(seen, column))
+    if likely or column.unknown_names or not may_be_unknown:
+        return [of_crop]
+    question = (
+        f"What becomes of names in {name!r} that the knowledge base does not have for that crop?"
+    )
+    of_names = OpenQuestion(
+        name,
+        UNKNOWN_NAMES,
+        question,
+        _UNKNOWN_NAMES,
+        suggested=_UNKNOWN_NAMES[0],
+        depends_on="crop",
+    )
+    return [of_crop, of_names]
+
+
+def _questions_on_unknown_names(
+    column: Column, names: ColumnNames, seen: DetectedTable
+) -> list[OpenQuestion]:
+    """Return a question for each name that no tool result can match; one for the column if all its names are so."""
+    name = column.column
     unknown = unknown_names(seen, column)
     crop = column.crop or names.labels.crop
     # Two spellings are one question: the answer on one holds for the other.
