@@ -559,7 +559,7 @@ def _box_rows(rows: Sequence[Mapping[str, str]], image: str, label: str) -> list
 
 
 _WELL_KNOWN_TEXT = re.compile(
-    r"\s*(?:MULTI)?(?:POLYGON|POINT|LINESTRING)\s*(?:Z|M|ZM)?\s*(?:\((?P<points>[-+\d.eE\s,()]+)\)|EMPTY)\s*",
+    r"\s*(?:MULTI)?(?:POLYGON|POINT)\s*(?:\((?P<points>[-+\d.eE\s,()]+)\)|EMPTY)\s*",
     re.IGNORECASE,
 )
 
@@ -587,9 +587,9 @@ def _outline_rows(rows: Sequence[Mapping[str, str]], image: str, label: str) -> 
 
 
 def _well_known_points(text: str) -> tuple[float, ...]:
-    """Return x and y of each point of well-known text; heights are left."""
+    """Return x and y of each point of well-known text."""
     points = [point.strip("() ").split() for point in text.split(",")]
-    return tuple(float(number) for point in points for number in point[:2])
+    return tuple(float(number) for point in points for number in point)
 
 
 def read_yolo(folder: Path, reader: Reader) -> Iterator[Marked]:

@@ -13,12 +13,7 @@ from agrotools.knowledge.countables import countables
 from agrotools.text import cells
 from agrotools.text.tables import UNNAMED
 from agrotools_build.boxes import GROUPS, SIZES
-from agrotools_build.own_photos.columns import (
-    are_percentages,
-    column_as,
-    nearly_all_zero,
-    read_column,
-)
+from agrotools_build.own_photos.columns import column_as, nearly_all_zero, read_column
 from agrotools_build.own_photos.headers import thing_named
 from agrotools_build.own_photos.observers import APART, ONLY, asked_alike, own_quantity, partners_of
 from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
@@ -38,17 +33,11 @@ from agrotools_build.own_photos.proposal import (
     which_rows,
 )
 from agrotools_build.own_photos.repeats import REPEATED
-from agrotools_build.own_photos.table import (
-    HEADER,
-    PHOTO_NUMBERS,
-    SETTINGS,
-    UNNAMED_ROWS,
-    DetectedTable,
-)
+from agrotools_build.own_photos.table import HEADER, SETTINGS, UNNAMED_ROWS, DetectedTable
 
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""
-_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS, PHOTO_NUMBERS)
+_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS)
 """Keys of a plan whose values are chosen while the table is read."""
 _COLUMNS_NAMED = 20
 _NONE = ("none", "nil", "-", "--", "–")
@@ -426,13 +415,8 @@ def _why_left(column: Column, seen: DetectedTable) -> str:
     lacking = _numbers_lacking(column, seen)
     if lacking:
         return f" (its tool needs what only you know: {lacking})"
-    if column.ask != NOTHING:
-        return ""
-    reading = read_column(column.column, seen, column.second)
-    why = nearly_all_zero(reading.column, seen)
-    if not why and reading.is_unknown and are_percentages(column.column, seen):
-        shares = [name for name, measure in measures().items() if measure.unit == "%"]
-        why = f"percentages of what? --set '{column.column}.ask={shares[0]}' takes it, or {', '.join(shares[1:])}"
+    read = read_column(column.column, seen, column.second).column
+    why = nearly_all_zero(read, seen) if column.ask == NOTHING else ""
     return f" ({why})" if why else ""
 
 

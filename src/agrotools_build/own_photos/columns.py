@@ -28,7 +28,7 @@ from agrotools_build.own_photos.headers import (
     words_in,
     words_of,
 )
-from agrotools_build.own_photos.observers import alike_with, without_person
+from agrotools_build.own_photos.observers import alike_with
 from agrotools_build.own_photos.plan import (
     NOTHING,
     RATING,
@@ -160,13 +160,10 @@ def column_as(header: str, ask: str, seen: DetectedTable, second: str | None = N
     if not numbers.values:
         return column
     changes = _number_details(measure, said, numbers)
-    # Who looked does not change what is counted.
-    stem = without_person(header)
-    further = said.further if stem == header else read_header(stem, "number").further
-    if ask == "count" and further:
-        words = own_words(stem)
+    if ask == "count" and said.further:
+        words = own_words(header)
         is_english = said.target is not None and holds(header, said.target)
-        if not is_english or not _are_known(further):
+        if not is_english or not _are_known(said.further):
             # The tool knows English words only, and the further ones may change what is counted, or mean anything.
             return column.model_copy(update={**changes, "target": None, "objects": None})
         target = (
@@ -191,15 +188,6 @@ def nearly_all_zero(column: Column, seen: DetectedTable) -> str:
         return ""
     near = difference_text(f"{tolerance:g}", measure.unit)
     return f"within {near} of 0 on {len(values) - n_larger} of {len(values)} photos"
-
-
-def are_percentages(header: str, seen: DetectedTable) -> bool:
-    """Return True for numbers with a percent sign, in the header or in each cell."""
-    texts = texts_of(header, seen)
-    if kind_of(texts, header) != "number":
-        return False
-    units = _numbers(texts).units
-    return _numbers_header(header, seen.table).unit == "%" or set(units) == {"%"}
 
 
 def _values_in_unit(texts: Sequence[str], column: Column, measure: Measure) -> list[float]:
@@ -322,11 +310,6 @@ def _read_numbers(header: str, texts: Sequence[str], seen: DetectedTable) -> Col
             " ".join(said.further), words_of("rating")
         )
         proposed = RATING if is_rating and measure.unit == "%" else NOTHING
-        stem = without_person(header)
-        of_stem = read_header(stem, "number")
-        if stem != header and not _doubt(stem, of_stem, measure, numbers):
-            doubt += ", which may be who looked"
-            proposed = measure.name
         open_column = Column(column=header, decimal=numbers.decimal)
         return ColumnReading(open_column, f"{note}; {doubt}", doubt, proposed)
     details = _number_details(measure, said, numbers)

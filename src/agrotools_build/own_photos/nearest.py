@@ -10,8 +10,6 @@ from agrotools_build.own_photos.columns import crop_in
 
 _OFFERED = 3
 """Number of names that are offered: one line on the screen holds about three."""
-_MOST_OF_CROP = 8
-"""Names of a crop up to which all are listed where none is spelt alike: about two lines."""
 HEALTHY = "healthy"
 
 _KINDS: dict[str, tuple[Kind, ...]] = {
@@ -37,15 +35,6 @@ def nearest_names(name: str, ask: str, crop: str | None) -> list[str]:
         for each in shown:
             distances[each] = min(distance, distances.get(each, distance))
     return sorted(distances, key=lambda each: distances[each])[:_OFFERED]
-
-
-@cache
-def names_on(ask: str, crop: str | None) -> tuple[str, ...]:
-    """Return the known names of a crop for a column that holds ``ask``; none without a crop, or if they are many."""
-    if crop is None:
-        return ()
-    names = [entry.names.en for entry in kb_names().of_kinds(_KINDS[ask], crop)]
-    return tuple(names) if len(names) <= _MOST_OF_CROP else ()
 
 
 @cache

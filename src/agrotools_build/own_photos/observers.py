@@ -105,14 +105,6 @@ def _joined(words: Sequence[re.Match[str]]) -> str:
     return " ".join(word[0] for word in words)
 
 
-def without_person(header: str) -> str:
-    """Return a header without the name of a person at its end, as ``Severity`` of ``Severity (Ana)``."""
-    for before, tail, after in _cuts(header):
-        if not after and _tail(tail) == "person" and _says_all(before):
-            return before
-    return header
-
-
 @cache
 def _says_all(stem: str) -> bool:
     """Return True if a stem says what its columns hold, without further words."""

@@ -30,7 +30,7 @@ from agrotools_build.own_photos.columns import (
     target_in,
     texts_of,
 )
-from agrotools_build.own_photos.nearest import HEALTHY, names_on, nearest_names
+from agrotools_build.own_photos.nearest import HEALTHY, nearest_names
 from agrotools_build.own_photos.observers import (
     APART,
     ONLY,
@@ -126,12 +126,11 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
         question: str,
         *choices: str,
         or_key: str | None = None,
-        part: str | None = None,
         suggested: str = "",
     ) -> None:
         # Nobody knows it, but an answer that leaves the column out would be worse.
-        answer = suggested or ("" if key in ("ask", NAMES) else placeholder(key))
-        lacking.append(OpenQuestion(name, key, question, choices, or_key, part, answer))
+        answer = suggested or placeholder(key)
+        lacking.append(OpenQuestion(name, key, question, choices, or_key, suggested=answer))
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask(
@@ -189,30 +188,44 @@ def _what_rows_are(
 
 def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
     """Return the questions for the crop of names, and for what names mean that the knowledge base does not have."""
-    name = column.column
     names = names_of(seen, column)
-    unclear = names.labels.unclear
-    if unclear and not column.crop:
-        likely = _likely_crop(unclear, seen)
-        question = _which_crop(column, unclear)
-        suggested = likely or placeholder("crop")
-        of_crop = OpenQuestion(
-            name, "crop", question, tuple(_crops_of(unclear)), suggested=suggested
-        )
-        are_on_other_crops = len({*unclear.values()}) > 1
-        may_be_unknown = are_on_other_crops or bool(unknown_names(seen, column))
-        if likely or column.unknown_names or not may_be_unknown:
-            return [of_crop]
-        question = f"What becomes of names in {name!r} that the knowledge base does not have for that crop?"
-        of_names = OpenQuestion(
-            name,
-            UNKNOWN_NAMES,
-            question,
-            _UNKNOWN_NAMES,
-            suggested=_UNKNOWN_NAMES[0],
-            depends_on="crop",
-        )
-        return [of_crop, of_names]
+    if names.labels.unclear and not column.crop:
+        return _questions_on_crop(column, names.labels.unclear, seen)
+    return _questions_on_unknown_names(column, names, seen)
+
+
+def _questions_on_crop(
+    column: Column, unclear: Mapping[str, Sequence[str]], seen: DetectedTable
+) -> list[OpenQuestion]:
+    """Return the question for the crop of names; where only the owner knows it, also that for its unknown names."""
+    name = column.column
+    likely = _likely_crop(unclear, seen)
+    question = _which_crop(column, unclear)
+    suggested = likely or placeholder("crop")
+    of_crop = OpenQuestion(name, "crop", question, tuple(_crops_of(unclear)), suggested=suggested)
+    are_on_other_crops = len({*unclear.values()}) > 1
+    may_be_unknown = are_on_other_crops or bool(unknown_names(seen, column))
+    if likely or column.unknown_names or not may_be_unknown:
+        return [of_crop]
+    question = (
+        f"What becomes of names in {name!r} that the knowledge base does not have for that crop?"
+    )
+    of_names = OpenQuestion(
+        name,
+        UNKNOWN_NAMES,
+        question,
+        _UNKNOWN_NAMES,
+        suggested=_UNKNOWN_NAMES[0],
+        depends_on="crop",
+    )
+    return [of_crop, of_names]
+
+
+def _questions_on_unknown_names(
+    column: Column, names: ColumnNames, seen: DetectedTable
+) -> list[OpenQuestion]:
+    """Return a question for each name that no tool result can match; one for the column if all its names are so."""
+    name = column.column
     unknown = unknown_names(seen, column)
     crop = column.crop or names.labels.crop
     # Two spellings are one question: the answer on one holds for the other.
@@ -237,8 +250,7 @@ def _questions_on_names(column: Column, seen: DetectedTable) -> list[OpenQuestio
         as_it_is = [] if is_in_doubt(text) else [text]
         # Words for a plant without a problem ("OK") are too many to be known.
         healthy = [] if column.ask == "weed" else [HEALTHY]
-        of_crop = () if near else names_on(column.ask, crop)
-        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, *of_crop, NOTHING)))
+        choices = tuple(dict.fromkeys((*near, *as_it_is, *healthy, NOTHING)))
         lacking.append(
             OpenQuestion(name, NAMES, question, choices, part=text, suggested=choices[0])
         )
@@ -311,12 +323,10 @@ def _which_names(column: Column, unknown: Mapping[str, int], crop: str | None) -
     some = list(unknown)[:_MOST_LISTED]
     listed = "; ".join(f"{name!r}{_near(name, column, crop)}" for name in some)
     more = f"; {len(unknown) - len(some)} more" if len(unknown) > len(some) else ""
-    of_crop = names_on(column.ask, crop)
-    known = f" Its names for {crop}: {', '.join(of_crop)}." if of_crop else ""
     return (
         f"The knowledge base has none of the names of {column.column!r}, so that no tool result can match one: "
-        f"{listed}{more}.{known} Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a "
-        f"pack on your photos. What does {column.column!r} hold?"
+        f"{listed}{more}. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on "
+        f"your photos. What does {column.column!r} hold?"
     )
 
 

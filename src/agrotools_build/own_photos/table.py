@@ -63,7 +63,6 @@ from agrotools_build.own_photos.copies import name_before_export
 from agrotools_build.own_photos.form_groups import without_groups
 from agrotools_build.own_photos.missing import (
     is_note,
-    photos_by_number,
     refuse_if_most_are_missing,
     say_which_are_missing,
     skip_missing,
@@ -122,7 +121,6 @@ ENCODING = "--set=encoding"
 """Option that names the encoding of a CSV file."""
 HEADER = "header"
 UNNAMED_ROWS = "unnamed_rows"
-PHOTO_NUMBERS = "photo_numbers"
 SETTINGS = (
     "encoding",
     "delimiter",
@@ -130,7 +128,6 @@ SETTINGS = (
     HEADER,
     "images_column",
     UNNAMED_ROWS,
-    PHOTO_NUMBERS,
     *_OF_ANNOTATIONS,
 )
 """Keys of a plan that say how the table is read; its columns depend on them."""
@@ -169,13 +166,12 @@ def match_rows(
     require_header(table)
     _skip_formulas(answers, table, together, skipped, readings)
     wanted = table.columns[0] if together else settings.images_column
-    column = wanted or _photos_column(pictures, table, readings)
+    column = wanted or image_column(pictures, table, readings)
     for asked in plan.columns if plan else ():
         table.require_columns(asked.column, asked.second or column)
     found = _matching(table, column, pictures, skipped, readings)
     _leave_rows_of_other_column(found, column, skipped, readings)
     _take_rows_below(found, table, settings.unnamed_rows, readings)
-    _take_numbers(found, table, column, pictures, settings.photo_numbers, readings)
     doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
     matched = [each for each in found.matched if each.image not in doubtful]
     without_row = without_a_row(pictures, (each.image for each in matched))
@@ -207,60 +203,12 @@ def match_rows(
     )
 
 
-def _photos_column(images: Images, table: SheetTable, readings: Readings) -> str:
-    """Return the column that names the photos, or else one with the numbers at the end of their names.
-
-    Raises:
-        BenchmarkError: there is none.
-    """
-    try:
-        return image_column(images, table, readings)
-    except NoFileError:
-        numbered = _columns_of_numbers(images, table)
-        if not numbered:
-            raise
-    names_files = any(named_picture(images, cell) for _, cell in numbered[0].cells)
-    question = ReadingQuestion(
-        f"No column of {table.described_file} has names of photos. Which one has their numbers?",
-        IMAGES_OPTION,
-        tuple(Choice(each.name, each.example) for each in numbered),
-        # 1.jpg is found by its name: nothing else asks whether 1 means it. Of IMG_1.jpg, _take_numbers asks.
-        is_open=names_files,
-    )
-    return readings.choose(question)
-
-
-class _NumberedColumn(NamedTuple):
-    """A column with numbers of photos. ``cells``: with their rows; ``example``: ``14 rows, 1 is IMG_0001.jpg``."""
-
-    name: str
-    cells: list[tuple[int, str]]
-    example: str
-
-
-def _columns_of_numbers(images: Images, table: SheetTable) -> list[_NumberedColumn]:
-    """Return the columns in which most cells are the number of a photo, each of another one; the best first."""
-    rows = [*islice(rows_of(table), MOST_MATCHED)]
-    found: list[tuple[int, _NumberedColumn]] = []
-    for place, name in enumerate(table.columns):
-        cells = [(row, row_cells[place]) for row, row_cells in rows if row_cells[place]]
-        photos = photos_by_number(cells, images.paths)
-        if len(photos) < _FEWEST_NUMBERS or len(photos) <= len(rows) / 2:
-            continue
-        row, photo = next(iter(photos.items()))
-        example = f"{len(photos)} rows, {dict(cells)[row]} is {photo.name}"
-        found.append((len(photos), _NumberedColumn(name, cells, example)))
-    found.sort(key=lambda each: -each[0])
-    return [column for _, column in found]
-
-
 @dataclass(frozen=True)
 class _Settings:
     """How the table is read. ``opening``: values for :func:`open_table`; ``annotations``: for those of annotations."""
 
     images_column: str | None
     unnamed_rows: str | None
-    photo_numbers: str | None
     annotations: Mapping[str, str]
     opening: Mapping[str, Any]
 
@@ -271,13 +219,12 @@ class _Settings:
         values.update(given or {})
         images_column = values.pop("images_column", None)
         unnamed_rows = values.pop(UNNAMED_ROWS, None)
-        photo_numbers = values.pop(PHOTO_NUMBERS, None)
         annotations: dict[str, str] = {}
         for key in _OF_ANNOTATIONS:
             value = values.pop(key, None)
             if value:
                 annotations[key] = value
-        return cls(images_column, unnamed_rows, photo_numbers, annotations, opening=values)
+        return cls(images_column, unnamed_rows, annotations, opening=values)
 
 
 def _table_of(
@@ -455,47 +402,6 @@ def _take_rows_below(
         found.missing += [(each.row, "") for each in found.below]
 
 
-IN_NAMES = "in-names"
-"""Value of :data:`PHOTO_NUMBERS`: a number stands for the photo whose name ends in it."""
-
-
-def _take_numbers(
-    found: _Matching,
-    table: SheetTable,
-    column: str,
-    images: Images,
-    wanted: str | None,
-    readings: Readings,
-) -> None:
-    """Add the rows with the number of a photo instead of its name, if the user says that the numbers are those.
-
-    It is a question where most rows have one: a few may be slips.
-    """
-    by_number = photos_by_number(
-        found.missing, without_a_row(images, (each.image for each in found.matched))
-    )
-    if wanted is None and len(by_number) <= (len(found.matched) + len(found.missing)) / 2:
-        return
-    row, photo = next(iter(by_number.items()), (0, images.paths[0]))
-    example = f"{dict(found.missing).get(row, '17')} is {photo.name}"
-    question = ReadingQuestion(
-        f"Column {column!r} of {table.described_file} has numbers instead of names of photos. Are they the numbers at "
-        f"the end of the names ({example})?",
-        f"--set={PHOTO_NUMBERS}",
-        (
-            Choice(IN_NAMES, f"{len(by_number)} rows with a photo"),
-            Choice(LEFT_OUT, "these rows are not read"),
-        ),
-    )
-    if readings.choose(question, wanted) != IN_NAMES:
-        return
-    readings.take(f"{len(by_number)} photos by the number at the end of their names ({example})")
-    cells_of = {row: cells for row, cells in rows_of(table) if row in by_number}
-    added = [Matched(row, photo, cells_of[row]) for row, photo in by_number.items()]
-    found.matched = sorted([*found.matched, *added], key=lambda each: each.row)
-    found.missing = [(row, cell) for row, cell in found.missing if row not in by_number]
-
-
 def _rows_of_first_table(
     table: SheetTable,
     column: str,
@@ -660,7 +566,7 @@ def _opened(
     sheets: list[NamedSheet] = []
     for sheet in together:
         table = _with_whole_header(images, {**settings, "sheet": sheet}, path, readings)
-        column = wanted if wanted in table.columns else _photos_column(images, table, readings)
+        column = wanted if wanted in table.columns else image_column(images, table, readings)
         sheets.append(NamedSheet(table, column))
     return joined(sheets)
 

@@ -2,8 +2,7 @@
 
 A field can name the zones if its name is usual for that, in any language, case or form (``PlotID``, ``Plot No``,
 ``parcela``), and each zone has a value of its own. Where plots are counted anew in each block, block and plot together
-name them: ``A-1``. Without such a field, two fields of whole numbers may name the zones of a grid: its row and column;
-else a field with a short name for each zone does.
+name them: ``A-1``. Without such a field, two fields of whole numbers may name the zones of a grid: its row and column.
 Zones that no field names are called ``feature 1``, which nobody takes for the number of a plot or a row of a grid.
 """
 
@@ -60,8 +59,6 @@ _STARTS = frozenset(
 """What may stand before it: ``COD_TALHAO``, as in forest inventories of Brazil."""
 _MOST_TOGETHER = 3
 """Number of fields that name a zone together: site, block and plot."""
-_LONGEST_NAME = 20
-"""Letters of a name of a plot, at most: longer ones are remarks or identifiers of programs (a UUID has 36)."""
 _NAMED = 3
 """Names that a question or a line shows of a field."""
 
@@ -141,7 +138,7 @@ def _found(fields: Fields, count: int, file: str, readings: Readings) -> Naming:
         # Numbers of another field look like those of the plots, which nothing tells apart.
         doubtful = not together and any(_rank(field) == 0 for field in bases)
         namings = [*together, *namings, *([_by_place(count)] if namings and doubtful else [])]
-    namings = _without_equals(namings or _by_row_and_column(fields) or _by_short_names(fields))
+    namings = _without_equals(namings or _by_row_and_column(fields))
     if not namings:
         return _partly_named(fields, count, file, ranked)
     by_answer = {",".join(naming.fields) or PLACE: naming for naming in namings}
@@ -259,22 +256,6 @@ def _by_row_and_column(fields: Fields) -> list[Naming]:
         names = _joined([numbers[field] for field in pair])
         if not _fault(names):
             namings.append(Naming([str(name) for name in names], pair))
-    return namings
-
-
-def _by_short_names(fields: Fields) -> list[Naming]:
-    """Return the names by each field of any other name that has a short name of its own for each zone: ``N-07``.
-
-    Names have a letter: numbers that all differ may be yields or areas.
-    """
-    namings: list[Naming] = []
-    for field, values in fields.items():
-        names = [name for name in texts_of(values) if name is not None]
-        are_short = all(
-            len(name) <= _LONGEST_NAME and any(map(str.isalpha, name)) for name in names
-        )
-        if len(names) == len(values) and are_short and not _fault(names):
-            namings.append(Naming(names, (field,)))
     return namings
 
 

@@ -19,8 +19,7 @@ from agrotools.core.readings import Choice, ReadingQuestion, Readings
 from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import CellQuantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
-from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
-from agrotools_tools.zones.levels import without_spaces
+from agrotools.text.tables import CellFault, open_table, sheets_of
 from agrotools_tools.zones.names import texts_of
 from agrotools_tools.zones.shapes import Zones
 
@@ -49,13 +48,12 @@ Settings = Mapping[str, str]
 class Plan(NamedTuple):
     """Zones with the columns of the table behind their own fields.
 
-    ``columns``: names of the joined columns that do not name the plot. ``keys``: fields that name it. ``file``: name of
-    the table. ``rows``: number of the row of each zone in it, None where it has none.
+    ``columns``: names of the joined columns that do not name the plot. ``file``: name of the table. ``rows``: number of
+    the row of each zone in it, None where it has none.
     """
 
     zones: Zones
     columns: tuple[str, ...]
-    keys: tuple[str, ...]
     file: str
     rows: tuple[int | None, ...]
     notes: tuple[str, ...]
@@ -64,20 +62,15 @@ class Plan(NamedTuple):
 class _Rows(NamedTuple):
     """Rows of a table with text: cells by column, and the number of each row in the file."""
 
-    table: SheetTable
     numbers: list[int]
     cells: dict[str, list[str]]
 
 
 class _Join(NamedTuple):
-    """Columns that name a plot with their fields, and the row of each zone; None where it has none.
-
-    ``is_loose``: by names without spaces and leading zeros.
-    """
+    """Columns that name a plot with their fields, and the row of each zone; None where it has none."""
 
     pairs: tuple[Pair, ...]
     places: tuple[int | None, ...]
-    is_loose: bool = False
 
     @property
     def n_zones(self) -> int:
@@ -110,10 +103,7 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
     fitting = " and ".join(field for column, field in join.pairs if field != column)
     to = f" ({fitting} of the zones)" if fitting else ""
     readings.take(f"{where}: {join.n_zones} of {len(rows.numbers)} rows joined by {by}{to}")
-    if join.is_loose:
-        readings.take(_loose_line(rows, join, zones))
     notes = _notes_on_the_rest(path.name, rows, join, zones.names)
-    keys = tuple(field for _, field in join.pairs)
     of_keys = {column for column, _ in join.pairs}
     known_marks = _known_marks(rows, of_keys)
     joined: dict[str, list[Any]] = {}
@@ -129,7 +119,7 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
         joined[name] = [None if place is None else values[place] for place in join.places]
     of_zones = tuple(None if place is None else rows.numbers[place] for place in join.places)
     whole = replace(zones, fields={**zones.fields, **joined})
-    return Plan(whole, tuple(joined), keys, path.name, of_zones, tuple(notes))
+    return Plan(whole, tuple(joined), path.name, of_zones, tuple(notes))
 
 
 def _has_word(text: str, word: str) -> bool:
@@ -180,7 +170,7 @@ def _rows_of(path: Path, sheet: str | None) -> _Rows:
         for column, of_column in cells.items():
             # A number of a workbook keeps its type, which says that its decimal mark is a point.
             of_column.append(row.get(column, ""))
-    return _Rows(table, numbers, cells)
+    return _Rows(numbers, cells)
 
 
 def _keys(values: Sequence[Any]) -> list[str | None]:
@@ -193,52 +183,12 @@ def _keys(values: Sequence[Any]) -> list[str | None]:
     return keys
 
 
-def _loose_keys(of: Mapping[str, Sequence[str | None]]) -> dict[str, list[str | None]]:
-    """Return the keys of columns without spaces and leading zeros: ``plot 02`` and ``Plot2`` are one.
-
-    A column whose names this would not keep apart is left out.
-    """
-    loose: dict[str, list[str | None]] = {}
-    for name, keys in of.items():
-        changed = [None if key is None else _loose_key(key) for key in keys]
-        if len(set(changed)) == len(set(keys)):
-            loose[name] = changed
-    return loose
-
-
-def _loose_key(key: str) -> str:
-    # The zero of "1.05" tells numbers apart.
-    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", without_spaces(key))
-
-
-def _loose_line(rows: _Rows, join: _Join, zones: Zones) -> str:
-    """Return the line on names that join without spaces and leading zeros, with the first one that needs it."""
-    for column, field in join.pairs:
-        named = texts_of(zones.fields.get(field, zones.names))
-        for place, name in zip(join.places, named, strict=True):
-            cell = "" if place is None else rows.cells[column][place]
-            if cell and _keys([cell]) != _keys([name]):
-                return f"names of plots without spaces and leading zeros ({cell} as {name})"
-    return "names of plots without spaces and leading zeros"
-
-
 def _joins(rows: _Rows, fields: Mapping[str, Sequence[str | None]]) -> list[_Join]:
-    """Return the ways to join the rows: by the names as they are, or without spaces and zeros if this joins more."""
-    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
-    exact = _joins_of(columns, fields)
-    loose = _joins_of(_loose_keys(columns), _loose_keys(fields))
-    if loose and (not exact or loose[0].n_zones > exact[0].n_zones):
-        return [join._replace(is_loose=True) for join in loose]
-    return exact
-
-
-def _joins_of(
-    columns: Mapping[str, Sequence[str | None]], fields: Mapping[str, Sequence[str | None]]
-) -> list[_Join]:
     """Return the ways to join the rows that give some zone another row, the best ones first.
 
     Columns that are called as a field of the zones are likelier than those that only have the same values.
     """
+    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
     of_one_name, others = _pairs_of(columns, fields)
     joins = _joins_by(of_one_name, columns, fields, _MOST_TOGETHER)
     return joins or _joins_by([*of_one_name, *others], columns, fields, _MOST_WITH_OTHER_NAMES)
@@ -321,11 +271,6 @@ def _given_join(rows: _Rows, fields: Mapping[str, Sequence[str | None]], text: s
         why = f"--set plot={text}: there is no {unknown[0]}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     join = _join_by(pairs, columns, fields)
-    loose_columns, loose_fields = _loose_keys(columns), _loose_keys(fields)
-    if all(column in loose_columns and field in loose_fields for column, field in pairs):
-        loose = _join_by(pairs, loose_columns, loose_fields)
-        if loose is not None and (join is None or loose.n_zones > join.n_zones):
-            join = loose._replace(is_loose=True)
     if join is None or not join.n_zones:
         what = _equals(pairs, rows, fields) if join is None else "it names no zone"
         why = f"--set plot={text}: {what}"
@@ -404,7 +349,7 @@ def _values_of(
     readings: Readings,
 ) -> tuple[Sequence[str | float | None], str | None]:
     """Return the cells of a column and their unit. More than half must be numbers of one unit; other cells stay text,
-    as all cells of other columns do, and those of a treatment such as ``60 kg, control``.
+    as all cells of other columns do.
 
     ``known_marks``: decimal marks of other cells of the file.
     """
@@ -416,8 +361,6 @@ def _values_of(
     units = Counter(numbers[cell].unit for cell in filled if cell in numbers)
     unit, count = units.most_common(1)[0] if units else (None, 0)
     if count <= _LEAST_NUMBERS * len(filled):
-        return texts, None
-    if unit is not None and _are_amounts_and_names(filled, numbers):
         return texts, None
     decimal, is_sure, example = detect_decimal(cell for cell in filled if cell in numbers)
     if example:
@@ -435,13 +378,6 @@ def _values_of(
         is_of_column = found is not None and (found.unit == unit or (unit is None and is_of_header))
         values.append(found.value if found is not None and is_of_column else text)
     return values, unit
-
-
-def _are_amounts_and_names(filled: Sequence[str], numbers: Mapping[str, CellQuantity]) -> bool:
-    """Return True for amounts each of which several plots have, and names: no measured value repeats in all plots."""
-    has_name = any(cell not in numbers for cell in filled)
-    plots = Counter(cell for cell in filled if cell in numbers)
-    return has_name and min(plots.values()) > 1
 
 
 def _quantity_of(cell: str, decimal: Decimal) -> CellQuantity | None:

@@ -6,18 +6,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.core import BenchmarkError
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_labels import stored_labels
 from agrotools.loading import load_folder
-from agrotools_build.own_photos.answering import (
-    decide,
-    say_what_is_read,
-    split_settings,
-    with_answers,
-)
+from agrotools_build.own_photos.answering import decide, split_settings, with_answers
 from agrotools_build.own_photos.building import build_from_photos
-from agrotools_build.own_photos.nearest import names_on, nearest_names
+from agrotools_build.own_photos.nearest import nearest_names
 from agrotools_build.own_photos.plan import Column, Plan
 from agrotools_build.own_photos.proposal import propose_plan
 from agrotools_build.own_photos.questions import ColumnNames, quantity_text
@@ -79,18 +73,6 @@ def test_a_name_without_a_near_one_is_kept_and_said(photos):
     assert built.used == {"enfermedad": N_PHOTOS}
 
 
-def test_the_few_names_of_a_crop_are_offered_where_none_is_spelt_alike(photos):
-    known = names_on("disease", "blueberry")
-    assert known
-    cells = [known[0], "healthy", "xyzzy"] * (N_PHOTOS // 3)
-    _, _, readings = _decided(photos, _table(photos, "disease", cells), "disease.crop=blueberry")
-    (question,) = readings.questions
-    offered = [choice.value for choice in question.choices]
-    assert offered[0] == "xyzzy", "no name of the crop is proposed"
-    assert {*known} <= {*offered}
-    assert names_on("disease", "wheat") == (), "they are too many"
-
-
 def test_a_given_crop_is_not_asked_for_again(photos):
     """The knowledge base has apple scab for apples alone."""
     cells = ["apple scab", "rust", "leaf miner", "healthy"] * 3
@@ -116,83 +98,6 @@ def test_the_printed_command_never_leaves_out_all_columns(photos):
     table = _table(photos, "Apples damaged by wasps", [at % 5 for at in range(N_PHOTOS)])
     _, _, readings = _decided(photos, table)
     assert _printed(readings) == ["Apples damaged by wasps.ask=ASK"]
-
-
-@pytest.mark.parametrize(
-    ("header", "proposed"), [("Apples Ben", "count"), ("Severity (Ana)", "severity")]
-)
-def test_the_name_of_a_person_does_not_change_what_a_header_says(photos, header, proposed):
-    table = _table(photos, header, [7 * at for at in range(N_PHOTOS)])
-    _, _, readings = _decided(photos, table)
-    assert _printed(readings) == [f"{header}.ask={proposed}"]
-
-
-def test_numbers_of_photos_are_one_question(photos):
-    table = photos.parent / "t.csv"
-    rows = [f"{1200 + at};{7 * at}" for at in range(N_PHOTOS)]
-    table.write_text("\n".join(["Bild Nr.;Befall (%)", *rows]), encoding="utf-8")
-    _, seen, readings = _decided(photos, table)
-    assert _printed(readings) == ["photo_numbers=in-names"]
-    assert [each.image.name for each in seen.matched][:2] == ["DSC01200.JPG", "DSC01201.JPG"]
-    _, _, readings = _decided(photos, table, *_printed(readings))
-    assert readings.questions == []
-
-
-def test_a_column_of_numbers_is_proposed_where_no_column_names_photos(photos):
-    """Below a header that says nothing of photos, numbers are asked about, too."""
-    table = photos.parent / "t.csv"
-    rows = [f"{1200 + at};{at % 4}" for at in range(N_PHOTOS)]
-    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
-    _, seen, readings = _decided(photos, table)
-    assert _printed(readings)[0] == "photo_numbers=in-names"
-    assert seen.images_column == "Nr"
-    assert [each.image.name for each in seen.matched][:2] == ["DSC01200.JPG", "DSC01201.JPG"]
-    assert any("1200 is DSC01200.JPG" in what for what in readings.taken)
-
-
-@pytest.mark.parametrize(
-    ("header", "cell", "is_percentage"),
-    [("Befund", "{} %", True), ("%", "{}", True), ("Befund", "{}", False)],
-)
-def test_percentages_below_an_unknown_header_have_the_set_that_takes_them(
-    photos, header, cell, is_percentage
-):
-    table = photos.parent / "t.csv"
-    names = sorted(path.name for path in photos.iterdir())
-    rows = [f"{name},{cell.format(at + 1.5)},healthy" for at, name in enumerate(names)]
-    table.write_text("\n".join([f"photo,{header},disease", *rows]), encoding="utf-8")
-    plan, seen, readings = _decided(photos, table)
-    say_what_is_read(plan, seen, readings)
-    (left,) = [line for line in readings.left if line.startswith(f"column {header}")]
-    takes_it = f"--set '{header}.ask=severity'"
-    assert (takes_it in left) is is_percentage
-    if is_percentage:
-        plan, _, _ = _decided(photos, table, f"{header}.ask=severity")
-        column = plan.column(header)
-        assert column is not None
-        assert (column.ask, column.unit) == ("severity", "%")
-
-
-def test_numbers_that_are_whole_names_of_photos_are_asked_about(photos):
-    """Distinct counts may be numbers of photos by chance."""
-    for number, path in enumerate(sorted(photos.iterdir()), start=1):
-        path.rename(photos / f"{number}.jpg")
-    table = photos.parent / "t.csv"
-    rows = [f"{at};{at % 4}" for at in range(1, N_PHOTOS + 1)]
-    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
-    _, seen, readings = _decided(photos, table)
-    assert _printed(readings)[0] == "images_column=Nr"
-    assert len(seen.matched) == N_PHOTOS
-
-
-def test_numbers_of_several_photos_are_no_names(photos):
-    for path in sorted(photos.iterdir()):
-        path.with_name(f"other{path.stem}.JPG").write_bytes(path.read_bytes())
-    table = photos.parent / "t.csv"
-    rows = [f"{1200 + at};{at % 4}" for at in range(N_PHOTOS)]
-    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
-    with pytest.raises(BenchmarkError, match="names a picture"):
-        _decided(photos, table)
 
 
 @pytest.mark.tools

@@ -419,26 +419,6 @@ def test_a_grid_is_named_by_its_row_and_column(tmp_path: Path) -> None:
     assert any("Row and Range" in line for line in readings.taken)
 
 
-def test_a_field_of_any_name_with_a_short_name_for_each_zone_names_them(tmp_path: Path) -> None:
-    """Numbers that differ may be yields; several such fields are a question."""
-    path = raster(tmp_path / "a.tif", HEIGHTS)
-    records = [
-        {"Sorte": f"N-0{at}", "Ertrag": 70 + at, "Notiz": f"a remark of many words on {at}"}
-        for at in range(1, 4)
-    ]
-    readings = Readings()
-    file = fields_of(tmp_path / "a.geojson", *records)
-    found = measure_zones(path, file, values=["height"], readings=readings)
-    assert [row["zone"] for row in found.rows] == ["N-01", "N-02", "N-03"]
-    assert any("zones named by Sorte (N-01" in line for line in readings.taken)
-    both = [record | {"Kurz": f"k{at}"} for at, record in enumerate(records)]
-    with pytest.raises(UndecidedError, match=r"Which field of b\.geojson names the zones"):
-        measure_zones(path, fields_of(tmp_path / "b.geojson", *both), values=["height"])
-    no_names = [{"Ertrag": 70 + at} for at in range(3)]
-    found = measure_zones(path, fields_of(tmp_path / "c.geojson", *no_names), values=["height"])
-    assert found.rows[0]["zone"] == "feature 1"
-
-
 def test_several_pairs_of_numbers_that_may_name_a_grid_are_a_question(tmp_path: Path) -> None:
     path = raster(tmp_path / "chm.tif", HEIGHTS)
     plots = fields_of(
