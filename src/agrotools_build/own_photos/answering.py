@@ -33,11 +33,17 @@ from agrotools_build.own_photos.proposal import (
     which_rows,
 )
 from agrotools_build.own_photos.repeats import REPEATED
-from agrotools_build.own_photos.table import HEADER, SETTINGS, UNNAMED_ROWS, DetectedTable
+from agrotools_build.own_photos.table import (
+    HEADER,
+    PHOTO_NUMBERS,
+    SETTINGS,
+    UNNAMED_ROWS,
+    DetectedTable,
+)
 
 _LISTS = ("languages", "yes", "no")
 """Keys whose value is a list, typed with commas."""
-_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS)
+_CHOSEN_WHEN_READ = (GROUPS, SIZES, HEADER, UNNAMED_ROWS, PHOTO_NUMBERS)
 """Keys of a plan whose values are chosen while the table is read."""
 _COLUMNS_NAMED = 20
 _NONE = ("none", "nil", "-", "--", "–")

@@ -88,6 +88,25 @@ def skip_missing(
     return named
 
 
+def photos_by_number(missing: Sequence[tuple[int, str]], free: Sequence[Path]) -> dict[int, Path]:
+    """Return the photos whose names end in the numbers of rows, by row: DSC01200.JPG for 1200.
+
+    Empty if a number belongs to several photos, or a photo to several rows.
+    """
+    of_number: dict[str, list[Path]] = {}
+    for photo in free:
+        if numbers := _all_numbers(photo.stem):
+            of_number.setdefault(numbers[-1], []).append(photo)
+    found: dict[int, Path] = {}
+    for row, cell in missing:
+        photos = of_number.get(cell.lstrip("0"), []) if cell.isdecimal() else []
+        if len(photos) > 1:
+            return {}
+        if photos:
+            found[row] = photos[0]
+    return found if len({*found.values()}) == len(found) else {}
+
+
 def is_note(cell: str) -> bool:
     """Return True for the first cell of a row of totals, or of a note, which names no photo."""
     if IMAGE_NAME.search(cell):

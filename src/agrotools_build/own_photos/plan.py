@@ -239,6 +239,8 @@ class Plan(FrozenModel):
     """Rows of the table that name its columns, as "2" or "2-3"; None: as found, with all that merged cells join."""
     unnamed_rows: Literal["above", "left-out"] | None = None
     """What rows are that name no photo: further rows of the photo above them, or none."""
+    photo_numbers: Literal["in-names", "left-out"] | None = None
+    """What numbers are in the column of the photos: those at the end of their names."""
     attribute: str | None = None
     """Attribute of the objects in annotations of VIA that is their class."""
     groups: Literal["one-object", "each-shape"] | None = None

@@ -63,6 +63,7 @@ from agrotools_build.own_photos.copies import name_before_export
 from agrotools_build.own_photos.form_groups import without_groups
 from agrotools_build.own_photos.missing import (
     is_note,
+    photos_by_number,
     refuse_if_most_are_missing,
     say_which_are_missing,
     skip_missing,
@@ -121,6 +122,7 @@ ENCODING = "--set=encoding"
 """Option that names the encoding of a CSV file."""
 HEADER = "header"
 UNNAMED_ROWS = "unnamed_rows"
+PHOTO_NUMBERS = "photo_numbers"
 SETTINGS = (
     "encoding",
     "delimiter",
@@ -128,6 +130,7 @@ SETTINGS = (
     HEADER,
     "images_column",
     UNNAMED_ROWS,
+    PHOTO_NUMBERS,
     *_OF_ANNOTATIONS,
 )
 """Keys of a plan that say how the table is read; its columns depend on them."""
@@ -172,6 +175,7 @@ def match_rows(
     found = _matching(table, column, pictures, skipped, readings)
     _leave_rows_of_other_column(found, column, skipped, readings)
     _take_rows_below(found, table, settings.unnamed_rows, readings)
+    _take_numbers(found, table, column, pictures, settings.photo_numbers, readings)
     doubtful = _skip_doubtful(found, column, table.place_of(column), skipped)
     matched = [each for each in found.matched if each.image not in doubtful]
     without_row = without_a_row(pictures, (each.image for each in matched))
@@ -209,6 +213,7 @@ class _Settings:
 
     images_column: str | None
     unnamed_rows: str | None
+    photo_numbers: str | None
     annotations: Mapping[str, str]
     opening: Mapping[str, Any]
 
@@ -219,12 +224,13 @@ class _Settings:
         values.update(given or {})
         images_column = values.pop("images_column", None)
         unnamed_rows = values.pop(UNNAMED_ROWS, None)
+        photo_numbers = values.pop(PHOTO_NUMBERS, None)
         annotations: dict[str, str] = {}
         for key in _OF_ANNOTATIONS:
             value = values.pop(key, None)
             if value:
                 annotations[key] = value
-        return cls(images_column, unnamed_rows, annotations, opening=values)
+        return cls(images_column, unnamed_rows, photo_numbers, annotations, opening=values)
 
 
 def _table_of(
@@ -400,6 +406,47 @@ def _take_rows_below(
         found.matched = sorted([*found.matched, *found.below], key=lambda each: each.row)
     else:
         found.missing += [(each.row, "") for each in found.below]
+
+
+IN_NAMES = "in-names"
+"""Value of :data:`PHOTO_NUMBERS`: a number stands for the photo whose name ends in it."""
+
+
+def _take_numbers(
+    found: _Matching,
+    table: SheetTable,
+    column: str,
+    images: Images,
+    wanted: str | None,
+    readings: Readings,
+) -> None:
+    """Add the rows with the number of a photo instead of its name, if the user says that the numbers are those.
+
+    It is a question where most rows have one: a few may be slips.
+    """
+    by_number = photos_by_number(
+        found.missing, without_a_row(images, (each.image for each in found.matched))
+    )
+    if wanted is None and len(by_number) <= (len(found.matched) + len(found.missing)) / 2:
+        return
+    row, photo = next(iter(by_number.items()), (0, images.paths[0]))
+    example = f"{dict(found.missing).get(row, '17')} is {photo.name}"
+    question = ReadingQuestion(
+        f"Column {column!r} of {table.described_file} has numbers instead of names of photos. Are they the numbers at "
+        f"the end of the names ({example})?",
+        f"--set={PHOTO_NUMBERS}",
+        (
+            Choice(IN_NAMES, f"{len(by_number)} rows with a photo"),
+            Choice(LEFT_OUT, "these rows are not read"),
+        ),
+    )
+    if readings.choose(question, wanted) != IN_NAMES:
+        return
+    readings.take(f"{len(by_number)} photos by the number at the end of their names ({example})")
+    cells_of = {row: cells for row, cells in rows_of(table) if row in by_number}
+    added = [Matched(row, photo, cells_of[row]) for row, photo in by_number.items()]
+    found.matched = sorted([*found.matched, *added], key=lambda each: each.row)
+    found.missing = [(row, cell) for row, cell in found.missing if row not in by_number]
 
 
 def _rows_of_first_table(

@@ -100,6 +100,17 @@ def test_the_printed_command_never_leaves_out_all_columns(photos):
     assert _printed(readings) == ["Apples damaged by wasps.ask=ASK"]
 
 
+def test_numbers_of_photos_are_one_question(photos):
+    table = photos.parent / "t.csv"
+    rows = [f"{1200 + at};{7 * at}" for at in range(N_PHOTOS)]
+    table.write_text("\n".join(["Bild Nr.;Befall (%)", *rows]), encoding="utf-8")
+    _, seen, readings = _decided(photos, table)
+    assert _printed(readings) == ["photo_numbers=in-names"]
+    assert [each.image.name for each in seen.matched][:2] == ["DSC01200.JPG", "DSC01201.JPG"]
+    _, _, readings = _decided(photos, table, *_printed(readings))
+    assert readings.questions == []
+
+
 @pytest.mark.tools
 def test_spellings_of_one_thing_are_one_label(photos):
     cells = ["Leaf Miner", "leaf_miner", "bicho mineiro", "Gala rot", "gala-rot", "healthy"] * 2
