@@ -169,7 +169,7 @@ def match_rows(
     require_header(table)
     _skip_formulas(answers, table, together, skipped, readings)
     wanted = table.columns[0] if together else settings.images_column
-    column = wanted or image_column(pictures, table, readings)
+    column = wanted or _photos_column(pictures, table, readings)
     for asked in plan.columns if plan else ():
         table.require_columns(asked.column, asked.second or column)
     found = _matching(table, column, pictures, skipped, readings)
@@ -205,6 +205,53 @@ def match_rows(
         n_elsewhere=sum(named_picture(pictures, cell) is not None for cell in found.elsewhere),
         sources=sources,
     )
+
+
+def _photos_column(images: Images, table: SheetTable, readings: Readings) -> str:
+    """Return the column that names the photos, or else one with the numbers at the end of their names.
+
+    Raises:
+        BenchmarkError: there is none.
+    """
+    try:
+        return image_column(images, table, readings)
+    except NoFileError:
+        numbered = _columns_of_numbers(images, table)
+        if not numbered:
+            raise
+    names_files = any(named_picture(images, cell) for _, cell in numbered[0].cells)
+    question = ReadingQuestion(
+        f"No column of {table.described_file} has names of photos. Which one has their numbers?",
+        IMAGES_OPTION,
+        tuple(Choice(each.name, each.example) for each in numbered),
+        # 1.jpg is found by its name: nothing else asks whether 1 means it. Of IMG_1.jpg, _take_numbers asks.
+        is_open=names_files,
+    )
+    return readings.choose(question)
+
+
+class _NumberedColumn(NamedTuple):
+    """A column with numbers of photos. ``cells``: with their rows; ``example``: ``14 rows, 1 is IMG_0001.jpg``."""
+
+    name: str
+    cells: list[tuple[int, str]]
+    example: str
+
+
+def _columns_of_numbers(images: Images, table: SheetTable) -> list[_NumberedColumn]:
+    """Return the columns in which most cells are the number of a photo, each of another one; the best first."""
+    rows = [*islice(rows_of(table), MOST_MATCHED)]
+    found: list[tuple[int, _NumberedColumn]] = []
+    for place, name in enumerate(table.columns):
+        cells = [(row, row_cells[place]) for row, row_cells in rows if row_cells[place]]
+        photos = photos_by_number(cells, images.paths)
+        if len(photos) < _FEWEST_NUMBERS or len(photos) <= len(rows) / 2:
+            continue
+        row, photo = next(iter(photos.items()))
+        example = f"{len(photos)} rows, {dict(cells)[row]} is {photo.name}"
+        found.append((len(photos), _NumberedColumn(name, cells, example)))
+    found.sort(key=lambda each: -each[0])
+    return [column for _, column in found]
 
 
 @dataclass(frozen=True)
@@ -613,7 +660,7 @@ def _opened(
     sheets: list[NamedSheet] = []
     for sheet in together:
         table = _with_whole_header(images, {**settings, "sheet": sheet}, path, readings)
-        column = wanted if wanted in table.columns else image_column(images, table, readings)
+        column = wanted if wanted in table.columns else _photos_column(images, table, readings)
         sheets.append(NamedSheet(table, column))
     return joined(sheets)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from agrotools.core import BenchmarkError
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_labels import stored_labels
 from agrotools.loading import load_folder
@@ -109,6 +110,40 @@ def test_numbers_of_photos_are_one_question(photos):
     assert [each.image.name for each in seen.matched][:2] == ["DSC01200.JPG", "DSC01201.JPG"]
     _, _, readings = _decided(photos, table, *_printed(readings))
     assert readings.questions == []
+
+
+def test_a_column_of_numbers_is_proposed_where_no_column_names_photos(photos):
+    """Below a header that says nothing of photos, numbers are asked about, too."""
+    table = photos.parent / "t.csv"
+    rows = [f"{1200 + at};{at % 4}" for at in range(N_PHOTOS)]
+    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
+    _, seen, readings = _decided(photos, table)
+    assert _printed(readings)[0] == "photo_numbers=in-names"
+    assert seen.images_column == "Nr"
+    assert [each.image.name for each in seen.matched][:2] == ["DSC01200.JPG", "DSC01201.JPG"]
+    assert any("1200 is DSC01200.JPG" in what for what in readings.taken)
+
+
+def test_numbers_that_are_whole_names_of_photos_are_asked_about(photos):
+    """Distinct counts may be numbers of photos by chance."""
+    for number, path in enumerate(sorted(photos.iterdir()), start=1):
+        path.rename(photos / f"{number}.jpg")
+    table = photos.parent / "t.csv"
+    rows = [f"{at};{at % 4}" for at in range(1, N_PHOTOS + 1)]
+    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
+    _, seen, readings = _decided(photos, table)
+    assert _printed(readings)[0] == "images_column=Nr"
+    assert len(seen.matched) == N_PHOTOS
+
+
+def test_numbers_of_several_photos_are_no_names(photos):
+    for path in sorted(photos.iterdir()):
+        path.with_name(f"other{path.stem}.JPG").write_bytes(path.read_bytes())
+    table = photos.parent / "t.csv"
+    rows = [f"{1200 + at};{at % 4}" for at in range(N_PHOTOS)]
+    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
+    with pytest.raises(BenchmarkError, match="names a picture"):
+        _decided(photos, table)
 
 
 @pytest.mark.tools
