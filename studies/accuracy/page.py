@@ -138,8 +138,8 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
     return [
         *lines,
         "",
-        f"Of all {int(every['calls']):,} calls on unsuitable pictures, {every['confident and wrong']} were "
-        f"confident and wrong: {every['share, 95 %']}.",
+        f"Of all {int(every['calls']):,} calls on unsuitable pictures, {every['confident and wrong']} gave a result "
+        f"that was confident and wrong: {every['share, 95 %']}.",
     ]
 
 
