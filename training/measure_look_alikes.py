@@ -18,6 +18,7 @@ import csv
 import tomllib
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,14 +116,19 @@ class Drawn(NamedTuple):
     left: list[int]
 
 
-def drawn(entry: dict[str, Any], pool: Pool) -> Drawn:
-    """Draw the pictures of a pack, always the same."""
+def drawn(entry: dict[str, Any], pool: Pool, number: int = 0) -> Drawn:
+    """Draw the pictures of a pack, always the same with the same ``number`` of the draw."""
     own = [
         LabelledImage(Path(str(place)), pool.rows[place]["label"], pool.rows[place]["group"])
         for place in pool.of(entry["own"])
     ]
+    draw = np.random.default_rng(5 + number)
+    if number:
+        # Which groups are held out depends on the order of their names.
+        names = sorted({one.group for one in own})
+        order = dict(zip(names, draw.permutation(len(names)), strict=True))
+        own = [replace(one, group=f"{order[one.group]:05}") for one in own]
     learnt, held = hold_out(own, HELD)
-    draw = np.random.default_rng(5)
     learnt = [learnt[int(place)] for place in draw.permutation(len(learnt))[:MOST_LEARNT]]
     names = tuple(sorted({one.label for one in learnt}))
     maker = shipped_features()
@@ -175,9 +181,9 @@ class Measured:
         return self._pools[key]
 
 
-def measure(entry: dict[str, Any], pool: Pool, others: Rows, sight: Sight) -> None:
+def measure(entry: dict[str, Any], pool: Pool, others: Rows, sight: Sight, number: int) -> None:
     """Print the figures of one pack."""
-    data, held, held_labels, given, left = drawn(entry, pool)
+    data, held, held_labels, given, left = drawn(entry, pool, number)
     shown = shown_kinds(stranger_kinds(), entry["own"])
     shipped = sight.strangers((*shown, *entry["hides"]))
     with_given = shipped.with_own(pool.features[given], ["look-alikes"] * len(given))
@@ -226,6 +232,7 @@ def main() -> None:
     parser.add_argument("--features", type=Path, required=True)
     parser.add_argument("--packs", nargs="*", default=[])
     parser.add_argument("--encoders", type=Path)
+    parser.add_argument("--draw", type=int, default=0, help="number of the draw of pictures")
     arguments = parser.parse_args()
     listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
     measured = Measured(arguments.pools, arguments.features, arguments.encoders)
@@ -237,7 +244,7 @@ def main() -> None:
         pool = measured.pool(entry)
         others = features.of(other_things(listed, name, arguments.pools, arguments.data))
         try:
-            measure(entry, pool, others, sight)
+            measure(entry, pool, others, sight, arguments.draw)
         except UsageError as error:  # a class of one group: none can be held out
             print(f"| {name} | not measured: {error.message} |")
 
