@@ -56,7 +56,7 @@ Rows = NDArray[np.float32]
 
 
 class Pool:
-    """Pictures of a pool that no shipped net learnt from, few of each label, and their features."""
+    """Pictures of a pool that no net that names learnt from, few of each label, and their features."""
 
     def __init__(self, folder: Path, features: Features) -> None:
         rows = table_of(folder)
