@@ -193,14 +193,14 @@ def measure(entry: dict[str, Any], pool: Pool, others: Rows, sight: Sight, numbe
         labels, named = answers_of(pack, own_features)
         right = np.array(labels) == np.array(held_labels)
         _, other_named = answers_of(pack, others)
-        look = answers_of(pack, pool.features[left])[1].mean() if left else np.nan
+        look = answers_of(pack, pool.features[left])[1].sum() if left else 0
         of_names = right[named].mean() if named.any() else np.nan
         shares = probabilities(pack.head.names.logits(own_features), pack.info.temperature)
         surely = named & (shares.max(axis=1) >= least_probability(data, pack))
         of_sure = right[surely].mean() if surely.any() else np.nan
         print(
             f"| {entry['pack']} {what} | {len(data.classes)}, {len(held)} | {named.mean():.2f} | {of_names:.2f} | "
-            f"{other_named.mean():.3f} of {len(others)} | {look:.2f} of {len(left)} | "
+            f"{other_named.sum()} of {len(others)} | {look} of {len(left)} | "
             f"{surely.mean():.2f} | {of_sure:.2f} |",
             flush=True,
         )
