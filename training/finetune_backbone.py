@@ -1,20 +1,23 @@
 """Try the encoder with its last blocks trained on leaves and weeds at once, judged by a collection that is left out.
 
-    python training/finetune_backbone.py CROP --pools ../shared/train --data DIR --kept DIR [--epochs N] [--rate RATE]
-    python training/finetune_backbone.py insects --pools ../shared/train --data DIR --kept DIR [--out FILE]
+    python training/finetune_backbone.py {CROP,insects} --pools ../shared/train --data DIR --kept DIR --published FILE
+        [--rate RATE] [--without CROP ...] [--out FILE]
 
 Needs the group ``train-nets`` and the extra ``train``. The last four blocks and the last convolution learn, seven
 tenths of the weights, with a linear head for the leaves of all crops but CROP and one for weeds; pictures are mirrored
 at random. The days of weeds that ``train_weed_net.py`` leaves out are not learnt either, and the head of weeds is asked
-about them. Then heads of packs learn CROP, which the encoder has not seen, from the numbers of the encoder that ships,
+about them. Then heads of packs learn CROP, which the encoder has not seen, from the numbers of the published encoder,
 of the trained one, and of one whose weights are the means of both. Printed for each: names right; other things and
 look-alikes that pass where nine in ten of the held own pictures do. Other things and look-alikes:
 ``other_things.toml``. With ``insects`` the leaves of all crops are learnt, and packs are of all 17 kinds of the pool
-``pests``, which has no look-alikes to test. ``--rate``: learning rate of the encoder. Maps below the last blocks are
-computed once and kept in ``--kept``; ``--out`` writes the trained encoder, in half precision.
+``pests``, which has no look-alikes to test. ``--published``: the encoder that ``build_backbone.py --out DIR`` writes.
+``--rate``: learning rate of the encoder. Maps below the last blocks are computed once and kept in ``--kept``. ``--out``
+writes the trained encoder, in half precision, and ``--without CROP`` leaves out the leaves of further crops: encoders
+with which ``measure_look_alikes.py`` measures packs.
 """
 
 import argparse
+import copy
 import io
 import math
 import tomllib
@@ -38,7 +41,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from train_weed_net import split_rows
 
-from agrotools_tools.recognition.encoder import ENCODER
 from agrotools_tools.recognition.net import NEGATIVE, shrunk_once
 from agrotools_tools.recognition.pack_heads import (
     TrainingData,
@@ -47,7 +49,6 @@ from agrotools_tools.recognition.pack_heads import (
     fit_strangers,
 )
 from agrotools_tools.recognition.strangers import Strangers
-from agrotools_tools.vision.nets import nets_folder
 
 SEED = 17
 BATCH = 32
@@ -71,16 +72,16 @@ Floats = NDArray[np.float32]
 
 
 class LastBlocks(nn.Module):
-    """The encoder above ``BELOW_LAST``, with the weights that ship: maps (n, 192, 7, 7) as numbers (n, 1280)."""
+    """The encoder above ``BELOW_LAST``, with the weights of a file: maps (n, 192, 7, 7) as numbers (n, 1280)."""
 
     RESIDUAL = (12, 13, 14)
     LAST = 15
     LAYERS = ("_expand_conv", "_depthwise_conv", "_project_conv")
     HEAD = "_conv_head"
 
-    def __init__(self) -> None:
+    def __init__(self, published: Path) -> None:
         super().__init__()
-        weights = _shipped_weights()
+        weights = _weights_of(published)
         self.blocks = nn.ModuleList()
         for number in (*self.RESIDUAL, self.LAST):
             expand, depthwise, project = (
@@ -97,7 +98,7 @@ class LastBlocks(nn.Module):
 
     def averaged(self, other: "LastBlocks") -> "LastBlocks":
         """Return new blocks with weights between these and those of ``other``, ``AVERAGED`` of the latter."""
-        made, learnt = LastBlocks(), other.state_dict()
+        made, learnt = copy.deepcopy(self), other.state_dict()
         made.load_state_dict(
             {
                 name: torch.lerp(own, learnt[name], AVERAGED)
@@ -119,9 +120,9 @@ class LastBlocks(nn.Module):
         return found
 
 
-def write_encoder(body: LastBlocks, path: Path) -> None:
-    """Write the encoder that ships with the last blocks of ``body``, rounded as that one is."""
-    model = onnx.load(nets_folder() / f"{ENCODER}.onnx")
+def write_encoder(body: LastBlocks, published: Path, path: Path) -> None:
+    """Write the published encoder with the last blocks of ``body``, rounded as that one is."""
+    model = onnx.load(published)
     learnt = body.weights()
     for one in model.graph.initializer:
         weight = learnt.pop(one.name.removesuffix(".half"), None)
@@ -133,8 +134,8 @@ def write_encoder(body: LastBlocks, path: Path) -> None:
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 
-def _shipped_weights() -> dict[str, Tensor]:
-    model = onnx.load(nets_folder() / f"{ENCODER}.onnx")
+def _weights_of(published: Path) -> dict[str, Tensor]:
+    model = onnx.load(published)
     return {
         one.name.removesuffix(".half"): torch.tensor(numpy_helper.to_array(one).astype(np.float32))
         for one in model.graph.initializer
@@ -178,12 +179,14 @@ def maps_of(
     return encoded(folder, images, [BELOW_LAST], kept, mirrored=mirrored)[0]
 
 
-def trained(leaves: Task, weeds: Task, epochs: int, rate: float) -> tuple[LastBlocks, nn.Linear]:
+def trained(
+    published: Path, leaves: Task, weeds: Task, epochs: int, rate: float
+) -> tuple[LastBlocks, nn.Linear]:
     """Return the last blocks after learning both tasks at once, and the head of weeds; the rate falls by half a
     cosine."""
     torch.manual_seed(SEED)
     draw = np.random.default_rng(SEED)
-    body = LastBlocks().to(memory_format=torch.channels_last)
+    body = LastBlocks(published).to(memory_format=torch.channels_last)
     width = body.head.out_channels
     heads = [nn.Linear(width, int(task.classes.max()) + 1) for task in (leaves, weeds)]
     parts = [
@@ -366,6 +369,8 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--kept", type=Path, required=True)
+    parser.add_argument("--published", type=Path, required=True)
+    parser.add_argument("--without", choices=LEAF_CROPS, nargs="*", default=[])
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--out", type=Path, help="file for the trained encoder")
@@ -373,16 +378,17 @@ def main() -> None:
     subject = subject_of(options.crop, options.pools, options.data, options.kept)
     folder = options.pools / "leaf_disease"
     rows = pool.read_rows(folder)
+    left_out = {options.crop, *options.without}
     leaves = task_of(
-        folder, rows, [row.fields["crop"] != options.crop for row in rows], options.kept
+        folder, rows, [row.fields["crop"] not in left_out for row in rows], options.kept
     )
     folder = options.pools / "weeds"
     rows = pool.read_rows(folder)
     learnt = np.array(split_rows(rows, "days")[0]) == "learn"
     weeds = task_of(folder, rows, learnt.tolist(), options.kept)
-    body, weed_head = trained(leaves, weeds, options.epochs, options.rate)
+    body, weed_head = trained(options.published, leaves, weeds, options.epochs, options.rate)
     if options.out:
-        write_encoder(body, options.out)
+        write_encoder(body, options.published, options.out)
     numbers = torch.from_numpy(numbers_of(body, weeds.maps[0][~learnt]))
     with torch.inference_mode():
         right = weed_head(numbers).argmax(1).numpy() == weeds.classes[~learnt]
@@ -392,7 +398,7 @@ def main() -> None:
     print(
         f"weeds on days left out, right: {right.mean():.3f} ({low:.3f} to {high:.3f}, by day) of {len(right)}"
     )
-    frozen = LastBlocks()
+    frozen = LastBlocks(options.published)
     encoders = {"frozen": frozen, "trained": body, "averaged": frozen.averaged(body)}
     results = {name: judged(encoder, subject) for name, encoder in encoders.items()}
     for name, (found, _) in results.items():

@@ -2,11 +2,12 @@
 
 Makes src/agrotools_tools/data/strangers.*.
 
-    python training/gather_strangers.py --pools ../shared/train --everyday DIR [--out DIR]
+    python training/gather_strangers.py --pools ../shared/train --everyday DIR [--out DIR] [--encoder FILE]
 
 Only features are stored, of pictures under CC BY or MIT and of drawings of this package; pools under share-alike
 licences, or with no licence stated, give none. No picture of a benchmark is among them. ``--everyday``: the pool of
-``pool_everyday.py``, of which the kinds are taken that ``other_things.toml`` lists as learnt.
+``pool_everyday.py``, of which the kinds are taken that ``other_things.toml`` lists as learnt. ``--encoder``: another
+encoder than the one that ships (``nets/left_out.py``).
 """
 
 import argparse
@@ -20,10 +21,10 @@ from typing import Any
 
 import numpy as np
 from fit_strangeness import DRAWINGS, drawn_pixels, table_of
+from nets.left_out import features_with
 from numpy.typing import NDArray
 from PIL import Image
 
-from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.strangers import StrangerKind, write_strangers
 
 LISTED = Path(__file__).with_name("other_things.toml")
@@ -197,6 +198,7 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=TARGET)
+    parser.add_argument("--encoder", type=Path)
     arguments = parser.parse_args()
     pictures = photographs(arguments.pools) | drawings() | everyday_photographs(arguments.everyday)
     kinds = [
@@ -209,7 +211,8 @@ def main() -> None:
         for name, (words, source) in EVERYDAY.items()
     ]
     recipe = "training/gather_strangers.py"
-    info = write_strangers(arguments.out, kinds, pictures, shipped_features(), recipe)
+    maker = features_with(arguments.encoder)
+    info = write_strangers(arguments.out, kinds, pictures, maker, recipe)
     total = sum(kind.pictures for kind in info.kinds)
     size = (arguments.out / "strangers.npz").stat().st_size
     print(f"{total} pictures of {len(info.kinds)} kinds, {size / 1e3:.0f} kB")

@@ -1,12 +1,13 @@
-"""Measure deep change vectors, with the shipped encoder, on real pairs of two dates whose changes people have drawn.
+"""Measure deep change vectors, with the encoder of packs, on real pairs of two dates whose changes people have drawn.
 
 Table of docs/accuracy.md, "detect_change".
 
-    python training/measure_deep_change.py --snapshots DIR
+    python training/measure_deep_change.py --snapshots DIR --published FILE
 
 ``DIR`` holds git directories of the repositories in ``change_pairs.toml``. The limits in this file were chosen on the
 sources of its half ``develop``. Deep change vectors are differences of a net's inner features (Saha, Bovolo and
-Bruzzone 2019, IEEE TGRS 57(6)). The net is ``backbone.onnx`` as it is shipped; nothing is trained.
+Bruzzone 2019, IEEE TGRS 57(6)). The net is the encoder of packs as it was published
+(``build_backbone.py --out FILE``); nothing is trained.
 """
 
 import argparse
@@ -24,8 +25,6 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.scoring.statistics import exact_share_interval
 from agrotools_tools import detect_change
-from agrotools_tools.recognition.encoder import ENCODER
-from agrotools_tools.vision.nets import nets_folder
 from agrotools_tools.vision.vegetation import otsu_of_counts, small_parts
 
 Plane = NDArray[np.floating[Any]]
@@ -60,9 +59,8 @@ AT_MOST_TILES = 4
 class Deep:
     """The encoder's inner features. OpenCV's classic engine gives them; its new one gives declared outputs alone."""
 
-    def __init__(self) -> None:
-        path = nets_folder() / f"{ENCODER}.onnx"
-        self._net = cv2.dnn.readNetFromONNX(str(path), cv2.dnn.ENGINE_CLASSIC)
+    def __init__(self, encoder: Path) -> None:
+        self._net = cv2.dnn.readNetFromONNX(str(encoder), cv2.dnn.ENGINE_CLASSIC)
 
     def features(self, picture: NDArray[np.uint8]) -> dict[int, Plane]:
         factor = SIDE_PX / max(picture.shape[:2])
@@ -265,10 +263,11 @@ def print_sources(rows: dict[str, list[Outcome]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--snapshots", type=Path, required=True)
+    parser.add_argument("--published", type=Path, required=True)
     parser.add_argument("--half", choices=("develop", "report"), action="append")
     parser.add_argument("--scratch", type=Path, default=Path("/tmp"))
     options = parser.parse_args()
-    deep = Deep()
+    deep = Deep(options.published)
     pairs = list(read_pairs(options.snapshots))
     shares = [float(each.changed[each.labelled].mean()) for each in pairs if each.half == "develop"]
     mean_share = statistics.mean(shares)

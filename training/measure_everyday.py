@@ -1,9 +1,11 @@
 """Measure packs that learnt from everyday photographs as other things, against packs that did not.
 
-    python training/measure_everyday.py --pools ../shared/train --data DIR --everyday DIR --features FILE [--first]
+    python training/measure_everyday.py --pools ../shared/train --data DIR --everyday DIR --features FILE
+        [--encoders DIR] [--first]
 
 Packs, the kinds that are learnt and those that are only tested, and the rule: ``other_things.toml``. With ``--first``
-everyday photographs count for the limit of the test for strangers, as in the first trial. The pool of everyday
+everyday photographs count for the limit of the test for strangers, as in the first trial. ``--encoders``: as in
+``measure_look_alikes.py``. The pool of everyday
 photographs: ``pool_everyday.py``. Pictures of packs are drawn as in ``measure_look_alikes.py``, groups left
 out. Two lines a pack, without and with the everyday kinds: own held pictures that get a name, and how many of the names
 are right; pictures of the kinds tested before, and of the everyday kinds that nobody learnt, that get a name;
@@ -19,17 +21,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from measure_look_alikes import LISTED, POOL_OF, Drawn, Pool, Rows, drawn, other_things, trained
+from measure_look_alikes import (
+    LISTED,
+    Drawn,
+    Measured,
+    Pool,
+    Rows,
+    drawn,
+    other_things,
+    trained,
+)
 from measure_pests import Features, answers_of
 
 from agrotools.core import UsageError
-from agrotools_tools.recognition.pack_features import shipped_features
-from agrotools_tools.recognition.strangers import (
-    Strangers,
-    shown_kinds,
-    stranger_kinds,
-    strangers_for,
-)
+from agrotools_tools.recognition.strangers import Strangers, shown_kinds, stranger_kinds
 
 
 class Counts(NamedTuple):
@@ -113,31 +118,30 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--everyday", type=Path, required=True)
     parser.add_argument("--features", type=Path, required=True)
+    parser.add_argument("--encoders", type=Path)
     parser.add_argument("--first", action="store_true", help="the first trial")
     arguments = parser.parse_args()
     listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
-    features = Features(arguments.features)
-    everyday = everyday_features(arguments.everyday, features)
-    learnt = {kind: everyday[kind] for kind in listed["everyday"]["learnt"]}
+    measured = Measured(arguments.pools, arguments.features, arguments.encoders)
     tested = listed["everyday" if arguments.first else "everyday_again"]["tested"]
-    new = np.concatenate([everyday[kind] for kind in tested])
-    pools: dict[str, Pool] = {}
     found: dict[str, list[Counts]] = {"without": [], "with everyday kinds": []}
     for entry in listed["look_alikes"]:
-        of = POOL_OF.get(entry["pack"], "leaf_disease")
-        if of not in pools:
-            pools[of] = Pool(arguments.pools / of, features)
+        sight, features = measured.sight(entry)
+        pool = measured.pool(entry)
+        everyday = everyday_features(arguments.everyday, features)
+        learnt = {kind: everyday[kind] for kind in listed["everyday"]["learnt"]}
+        new = np.concatenate([everyday[kind] for kind in tested])
         before = features.of(other_things(listed, entry["pack"], arguments.pools, arguments.data))
         try:
-            pictures = drawn(entry, pools[of])
+            pictures = drawn(entry, pool)
         except UsageError as error:  # a class of one group: none can be held out
             print(f"| {entry['pack']} | not measured: {error.message} |")
             continue
         shown = shown_kinds(stranger_kinds(), entry["own"])
-        base = strangers_for(shipped_features(), without=(*shown, *entry["hides"], *learnt))
+        base = sight.strangers((*shown, *entry["hides"], *learnt))
         more = with_kinds(base, learnt, count=arguments.first)
         for what, strangers in zip(found, (base, more), strict=True):
-            counts = counted(pictures, pools[of], strangers, before, new)
+            counts = counted(pictures, pool, strangers, before, new)
             found[what].append(counts)
             print(counts.line(f"{entry['pack']}, {what}"), flush=True)
     for what, packs in found.items():

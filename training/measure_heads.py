@@ -1,6 +1,6 @@
 """Measure linear heads on the encoder beside what ships: figures of docs/packs-tried.md and docs/accuracy.md.
 
-    python training/measure_heads.py {leaves,weeds} --pools ../shared/train --kept DIR
+    python training/measure_heads.py {leaves,weeds} --pools ../shared/train --kept DIR --published FILE
     python training/measure_heads.py pests --pools ../shared/train --data DIR --features FILE
 
 Needs the group ``train-nets`` and the extra ``train``.
@@ -8,6 +8,7 @@ Needs the group ``train-nets`` and the extra ``train``.
 - ``leaves``: names of leaves on the validation pictures of the pool, from which neither the head nor the net learnt.
 - ``weeds``: names of weeds on the capture days, and on the pictures of a random split, that ``train_weed_net.py``
   leaves out.
+- Both are with the published encoder, because the one that ships learnt from these leaves and weeds.
 - ``pests``: names and other things by the share of photographs that a pack of pests keeps (``KEEP`` of
   ``pest_photos.py``), with photographs left out.
 """
@@ -66,23 +67,25 @@ def measure_head(
         )
 
 
-def measure_leaves(pools: Path, kept: Path) -> None:
-    rows, numbers = _encoded_rows(pools / "leaf_disease", kept)
+def measure_leaves(pools: Path, kept: Path, published: Path) -> None:
+    rows, numbers = _encoded_rows(pools / "leaf_disease", kept, published)
     learnt = np.array([row.part == "train" for row in rows])
     is_named = np.array([row.fields["crop"] in CROPS for row in rows])
     measure_head("leaves", rows, numbers, learnt, ~learnt & is_named)
 
 
-def measure_weeds(pools: Path, kept: Path) -> None:
-    rows, numbers = _encoded_rows(pools / "weeds", kept)
+def measure_weeds(pools: Path, kept: Path, published: Path) -> None:
+    rows, numbers = _encoded_rows(pools / "weeds", kept, published)
     for kind, reported in (("days", "calibrate"), ("random", "report")):
         uses = np.array(split_rows(rows, kind)[0])
         measure_head(f"weeds, {kind}", rows, numbers, uses == "learn", uses == reported)
 
 
-def _encoded_rows(folder: Path, kept: Path) -> tuple[list[pool.Row], NDArray[np.float32]]:
+def _encoded_rows(
+    folder: Path, kept: Path, published: Path
+) -> tuple[list[pool.Row], NDArray[np.float32]]:
     rows = pool.read_rows(folder)
-    numbers = encoded(folder, [row.image for row in rows], [EMBEDDING], kept)[0]
+    numbers = encoded(folder, [row.image for row in rows], [EMBEDDING], kept, file=published)[0]
     return rows, np.asarray(numbers, np.float32)
 
 
@@ -152,6 +155,7 @@ def main() -> None:
     parser.add_argument("what", choices=("leaves", "weeds", "pests"))
     parser.add_argument("--pools", type=Path, required=True)
     parser.add_argument("--kept", type=Path, help="folder for what the encoder makes of pictures")
+    parser.add_argument("--published", type=Path, help="the encoder of build_backbone.py --out")
     parser.add_argument("--data", type=Path, help="folder of pictures of other things")
     parser.add_argument("--features", type=Path, help="file for features of packs")
     options = parser.parse_args()
@@ -160,10 +164,10 @@ def main() -> None:
             parser.error("pests needs --data and --features")
         measure_pests(options.pools, options.data, Features(options.features))
         return
-    if not options.kept:
-        parser.error(f"{options.what} needs --kept")
+    if not options.kept or not options.published:
+        parser.error(f"{options.what} needs --kept and --published")
     measure = measure_leaves if options.what == "leaves" else measure_weeds
-    measure(options.pools, options.kept)
+    measure(options.pools, options.kept, options.published)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 Table of docs/packs.md, "How well packs do".
 
-    python training/measure_look_alikes.py --pools ../shared/train --data DIR --features FILE [--packs NAME ...]
+    python training/measure_look_alikes.py --pools ../shared/train --data DIR --features FILE [--encoders DIR]
+        [--packs NAME ...]
 
 Each pack learns at most 100 pictures, and three tenths of its groups are held out. It learns once without pictures of
 its look-alikes, and once with 20 of them as ``--other`` gives them; groups of these are not tested. The last two
 figures of a line, named and names right, are of the same pack with a least probability, which is fitted so that 95 % of
-the names are right out of fold. Features of pictures are stored in ``FILE`` and computed only once (about a tenth of a
-second of processor time each).
+the names are right out of fold. The encoder that ships learnt from the leaves of all crops: with ``--encoders``, packs
+of leaves are measured with encoders that learnt nothing of them (``nets/left_out.py``). Features of pictures are stored
+in ``FILE`` and computed only once (about a tenth of a second of processor time each).
 """
 
 import argparse
@@ -16,6 +18,7 @@ import csv
 import tomllib
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +26,7 @@ import numpy as np
 from fit_strangeness import table_of
 from measure_packs import NOT_STRANGE, few_of_each, photographs_of
 from measure_pests import Features, answers_of
+from nets.left_out import Sight, folder_of
 from numpy.typing import NDArray
 
 from agrotools.core import UsageError
@@ -32,12 +36,7 @@ from agrotools_tools.recognition.pack_checks import check_pack, folds_of, names_
 from agrotools_tools.recognition.pack_features import shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
 from agrotools_tools.recognition.packs import PackHead
-from agrotools_tools.recognition.strangers import (
-    Strangers,
-    shown_kinds,
-    stranger_kinds,
-    strangers_for,
-)
+from agrotools_tools.recognition.strangers import Strangers, shown_kinds, stranger_kinds
 
 LISTED = Path(__file__).with_name("other_things.toml")
 MOST_LEARNT = 100
@@ -57,7 +56,7 @@ Rows = NDArray[np.float32]
 
 
 class Pool:
-    """Pictures of a pool that no shipped net learnt from, few of each label, and their features."""
+    """Pictures of a pool that no net that names learnt from, few of each label, and their features."""
 
     def __init__(self, folder: Path, features: Features) -> None:
         rows = table_of(folder)
@@ -117,14 +116,19 @@ class Drawn(NamedTuple):
     left: list[int]
 
 
-def drawn(entry: dict[str, Any], pool: Pool) -> Drawn:
-    """Draw the pictures of a pack, always the same."""
+def drawn(entry: dict[str, Any], pool: Pool, number: int = 0) -> Drawn:
+    """Draw the pictures of a pack, always the same with the same ``number`` of the draw."""
     own = [
         LabelledImage(Path(str(place)), pool.rows[place]["label"], pool.rows[place]["group"])
         for place in pool.of(entry["own"])
     ]
+    draw = np.random.default_rng(5 + number)
+    if number:
+        # Which groups are held out depends on the order of their names.
+        names = sorted({one.group for one in own})
+        order = dict(zip(names, draw.permutation(len(names)), strict=True))
+        own = [replace(one, group=f"{order[one.group]:05}") for one in own]
     learnt, held = hold_out(own, HELD)
-    draw = np.random.default_rng(5)
     learnt = [learnt[int(place)] for place in draw.permutation(len(learnt))[:MOST_LEARNT]]
     names = tuple(sorted({one.label for one in learnt}))
     maker = shipped_features()
@@ -149,11 +153,39 @@ def drawn(entry: dict[str, Any], pool: Pool) -> Drawn:
     return Drawn(data, places, [one.label for one in held], given, left)
 
 
-def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
+class Measured:
+    """Pictures and strangers as the encoder of each pack sees them. ``file``: features with the one that ships."""
+
+    def __init__(self, pools: Path, file: Path, encoders: Path | None) -> None:
+        self.pools, self.encoders = pools, encoders
+        self.shipped = Features(file)
+        self._sights: dict[Path | None, tuple[Sight, Features]] = {}
+        self._pools: dict[tuple[str, Path | None], Pool] = {}
+
+    def sight(self, entry: dict[str, Any]) -> tuple[Sight, Features]:
+        """Return what a pack sees with, and features by it."""
+        is_of_leaves = entry["pack"] not in POOL_OF
+        folder = folder_of(self.encoders, entry, is_of_leaves=is_of_leaves)
+        if folder not in self._sights:
+            sight, features = Sight(folder), self.shipped
+            if folder is not None:
+                features = Features(folder / "features.npz", sight.maker, self.shipped)
+            self._sights[folder] = sight, features
+        return self._sights[folder]
+
+    def pool(self, entry: dict[str, Any]) -> Pool:
+        sight, features = self.sight(entry)
+        key = POOL_OF.get(entry["pack"], "leaf_disease"), sight.folder
+        if key not in self._pools:
+            self._pools[key] = Pool(self.pools / key[0], features)
+        return self._pools[key]
+
+
+def measure(entry: dict[str, Any], pool: Pool, others: Rows, sight: Sight, number: int) -> None:
     """Print the figures of one pack."""
-    data, held, held_labels, given, left = drawn(entry, pool)
+    data, held, held_labels, given, left = drawn(entry, pool, number)
     shown = shown_kinds(stranger_kinds(), entry["own"])
-    shipped = strangers_for(shipped_features(), without=(*shown, *entry["hides"]))
+    shipped = sight.strangers((*shown, *entry["hides"]))
     with_given = shipped.with_own(pool.features[given], ["look-alikes"] * len(given))
     own_features = pool.features[held]
     for what, strangers in (("alone", shipped), (f"with {GIVEN} look-alikes", with_given)):
@@ -161,14 +193,14 @@ def measure(entry: dict[str, Any], pool: Pool, others: Rows) -> None:
         labels, named = answers_of(pack, own_features)
         right = np.array(labels) == np.array(held_labels)
         _, other_named = answers_of(pack, others)
-        look = answers_of(pack, pool.features[left])[1].mean() if left else np.nan
+        look = answers_of(pack, pool.features[left])[1].sum() if left else 0
         of_names = right[named].mean() if named.any() else np.nan
         shares = probabilities(pack.head.names.logits(own_features), pack.info.temperature)
         surely = named & (shares.max(axis=1) >= least_probability(data, pack))
         of_sure = right[surely].mean() if surely.any() else np.nan
         print(
             f"| {entry['pack']} {what} | {len(data.classes)}, {len(held)} | {named.mean():.2f} | {of_names:.2f} | "
-            f"{other_named.mean():.3f} of {len(others)} | {look:.2f} of {len(left)} | "
+            f"{other_named.sum()} of {len(others)} | {look} of {len(left)} | "
             f"{surely.mean():.2f} | {of_sure:.2f} |",
             flush=True,
         )
@@ -199,20 +231,20 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--features", type=Path, required=True)
     parser.add_argument("--packs", nargs="*", default=[])
+    parser.add_argument("--encoders", type=Path)
+    parser.add_argument("--draw", type=int, default=0, help="number of the draw of pictures")
     arguments = parser.parse_args()
     listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))
-    features = Features(arguments.features)
-    pools: dict[str, Pool] = {}
+    measured = Measured(arguments.pools, arguments.features, arguments.encoders)
     for entry in listed["look_alikes"]:
         name = entry["pack"]
         if arguments.packs and name not in arguments.packs:
             continue
-        of = POOL_OF.get(name, "leaf_disease")
-        if of not in pools:
-            pools[of] = Pool(arguments.pools / of, features)
+        sight, features = measured.sight(entry)
+        pool = measured.pool(entry)
         others = features.of(other_things(listed, name, arguments.pools, arguments.data))
         try:
-            measure(entry, pools[of], others)
+            measure(entry, pool, others, sight, arguments.draw)
         except UsageError as error:  # a class of one group: none can be held out
             print(f"| {name} | not measured: {error.message} |")
 

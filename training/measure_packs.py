@@ -5,7 +5,8 @@ Part of ``measure_look_alikes.py`` and of ``measure_pests.py``.
     python training/measure_packs.py --pools ../shared/train --data DIR [DIR ...] [--keep SHARE]
 
 For each collection: train on seven tenths of its groups, name the other three tenths, and name pictures of all other
-sources. The pictures of leaves and weeds are those that the shipped nets did not learn from. Collections of ``DIR``
+sources. The pictures of leaves and weeds are those that the shipped nets did not learn from, but the encoder knows
+them, so their figures are too good; ``measure_look_alikes.py --encoders`` avoids that. Collections of ``DIR``
 are folders with ``truth.json``. Prints, and with ``--json FILE`` writes: the shares of own pictures that are not
 refused and that get a name, how many of the names are right, the share of other pictures that get one, and what the
 pack's own certificate says of both.

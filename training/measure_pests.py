@@ -27,9 +27,9 @@ from scipy.stats import binomtest
 from agrotools.loading.benchmarks import data_folder
 from agrotools_tools.recognition import NAMED_FROM
 from agrotools_tools.recognition.candidates import PESTS
-from agrotools_tools.recognition.net import probabilities
+from agrotools_tools.recognition.net import probabilities, shrunk_once
 from agrotools_tools.recognition.pack_checks import folds_of, names_out_of_fold
-from agrotools_tools.recognition.pack_features import shipped_features
+from agrotools_tools.recognition.pack_features import PackFeatures, shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData
 from agrotools_tools.recognition.packs import Pack, load_pack
 from agrotools_tools.recognition.pest_photos import FACTS, LIST
@@ -46,26 +46,38 @@ def other_pictures(roots: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 class Features:
-    """Features of pictures by the hash of their files, in a file."""
+    """Features of pictures by the hash of their files, in a file.
 
-    def __init__(self, path: Path) -> None:
+    ``maker``: with another encoder than the one that ships. ``known``: features with the one that ships, of which those
+    of the nets are taken.
+    """
+
+    def __init__(
+        self, path: Path, maker: PackFeatures | None = None, known: "Features | None" = None
+    ) -> None:
         self.path, self.rows = path, dict[str, NDArray[np.float32]]()
+        self.maker, self.known = maker or shipped_features(), known
         if path.is_file():
             with np.load(path) as stored:
                 self.rows = dict(zip(stored["names"].tolist(), stored["rows"], strict=True))
 
     def of(self, contents: Iterable[bytes]) -> NDArray[np.float32]:
-        maker = shipped_features()
         names: list[str] = []
         for content in contents:
             names.append(name := hashlib.sha256(content).hexdigest())
             if name not in self.rows:
-                pixels = np.asarray(
-                    ImageOps.exif_transpose(Image.open(BytesIO(content))).convert("RGB")
-                )
-                self.rows[name] = np.concatenate(maker.blocks_of(pixels))
+                self.rows[name] = self._seen(content, name)
         np.savez(self.path, names=np.array([*self.rows]), rows=np.stack([*self.rows.values()]))
         return np.stack([self.rows[name] for name in names])
+
+    def _seen(self, content: bytes, name: str) -> NDArray[np.float32]:
+        with Image.open(BytesIO(content)) as picture:
+            pixels = np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+        if self.known is None or name not in self.known.rows:
+            return np.concatenate(self.maker.blocks_of(pixels))
+        encoder = self.maker.encoder
+        own = encoder.embedding(shrunk_once(pixels))
+        return np.concatenate([own, self.known.rows[name][encoder.info.width :]])
 
 
 def answers_of(pack: Pack, features: NDArray[np.float32]) -> tuple[list[str], NDArray[np.bool_]]:

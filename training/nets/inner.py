@@ -1,4 +1,4 @@
-"""What the shipped encoder makes of pictures on the way to its numbers: maps of its blocks, computed once and kept.
+"""What the encoder makes of pictures on the way to its numbers: maps of its blocks, computed once and kept.
 
 Runs on onnxruntime (group ``train-nets``), which is twice as fast as OpenCV; the numbers agree to 1e-5.
 """
@@ -22,7 +22,8 @@ from agrotools_tools.vision.nets import nets_folder
 EMBEDDING = "embedding"
 """The numbers that packs learn from."""
 BELOW_LAST = "_blocks.11._project_conv.out"
-"""Map below the last blocks, (192, 7, 7): of the weights, seven tenths lie above it."""
+"""Map below the last blocks, (192, 7, 7): of the weights, seven tenths lie above it. It is the same of the published
+encoder and of the one that ships, whose last blocks are trained."""
 SIDE = 224
 """Side of the input of the encoder that ships, pixels."""
 FINE, COARSE = "_blocks.4.sum", "_blocks.10.sum"
@@ -30,11 +31,12 @@ FINE, COARSE = "_blocks.4.sum", "_blocks.10.sum"
 
 
 class InnerEncoder:
-    """The encoder with outputs that are named by its graph. ``side``: of its input, pixels, a multiple of 32."""
+    """The encoder with outputs that are named by its graph. ``side``: of its input, pixels, a multiple of 32. ``file``:
+    another encoder than the one that ships."""
 
-    def __init__(self, outputs: Iterable[str], side: int = SIDE) -> None:
+    def __init__(self, outputs: Iterable[str], side: int = SIDE, file: Path | None = None) -> None:
         self.outputs, self.side = list(outputs), side
-        model = onnx.load(nets_folder() / f"{ENCODER}.onnx")
+        model = onnx.load(file or nets_folder() / f"{ENCODER}.onnx")
         for dimension in model.graph.input[0].type.tensor_type.shape.dim[2:]:
             dimension.dim_value = side
         present = {one.name for one in model.graph.output}
@@ -65,17 +67,20 @@ def encoded(
     *,
     side: int = SIDE,
     mirrored: bool = False,
+    file: Path | None = None,
 ) -> list[NDArray[np.float16]]:
     """Return the outputs for pictures of a pool, one array an output, in half precision, mapped from files in ``kept``.
 
-    ``mirrored``: of the mirror images. The files are of all the ``images`` in their order.
+    ``mirrored``: of the mirror images. ``file``: another encoder than the one that ships. The files in ``kept`` are of
+    one encoder, and of all the ``images`` in their order.
     """
     names, asked = list(images), list(outputs)
     stem = f"{pool.name}{'.mirrored' if mirrored else ''}"
     paths = [kept / f"{stem}.{output}.npy" for output in asked]
     if not all(path.is_file() for path in paths):
         kept.mkdir(parents=True, exist_ok=True)
-        _encode(pool / "images.zip", names, InnerEncoder(asked, side), paths, mirrored=mirrored)
+        encoder = InnerEncoder(asked, side, file)
+        _encode(pool / "images.zip", names, encoder, paths, mirrored=mirrored)
     found = [np.load(path, mmap_mode="r") for path in paths]
     if any(len(one) != len(names) for one in found):
         raise SystemExit(f"{paths[0]} is of other pictures: remove the files of {kept}")

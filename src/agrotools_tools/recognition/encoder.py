@@ -1,7 +1,8 @@
 """The shipped image encoder, ``data/nets/backbone.onnx``: a picture as numbers from which packs learn.
 
 It learnt on ImageNet, and is the only weights of this package that rest on pictures that are not openly licensed
-(``NOTICE``, ``data/nets/backbone.md``). ``training/build_backbone.py`` writes it.
+(``NOTICE``, ``data/nets/backbone.md``). Its last blocks then learnt leaves and weeds. ``training/build_backbone.py``
+writes it.
 """
 
 from dataclasses import dataclass

@@ -91,7 +91,8 @@ def fit_look_alikes(data: TrainingData, places: Ints, strangers: Strangers) -> S
 
     It is a head of its own because it tells them better than one that also learns all shipped strangers: on the seven
     packs of ``training/measure_look_alikes.py``, 10 of 651 further look-alikes got a name instead of 41, and 235 of
-    310 of the packs' own pictures instead of 249. (Measured before everyday photographs were learnt.)
+    310 of the packs' own pictures instead of 249. (Measured before everyday photographs were learnt,
+    and with the encoder as it was published.)
     """
     return _told_apart(data.features[places], strangers.features, data.blocks)
 

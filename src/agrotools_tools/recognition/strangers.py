@@ -147,12 +147,15 @@ def unknown_names(kinds: Sequence[StrangerKind], shows: Sequence[str]) -> tuple[
     return tuple(name for name in shows if not shown_kinds(kinds, (), (name,)))
 
 
-def strangers_for(features: PackFeatures, without: Sequence[str] = ()) -> Strangers:
-    """Return the strangers of all kinds but those ``without``.
+def strangers_for(
+    features: PackFeatures, without: Sequence[str] = (), folder: Path | None = None
+) -> Strangers:
+    """Return the strangers of all kinds but those ``without``: those that ship, or those of another ``folder``.
 
     ToolError ``backend_unavailable``: the file is missing, damaged, or of other nets than are installed.
     """
-    info, strangers = _read(shipped_file(DESCRIPTION), shipped_file(FEATURES))
+    folder = shipped_file(".") if folder is None else folder
+    info, strangers = _read(folder / DESCRIPTION, folder / FEATURES)
     is_same = info.encoder == features.encoder.info.sha256 and info.nets == features.net_hashes
     if not is_same or info.hand_features != TRAITS_VERSION:
         raise unusable_weights("the pictures of strangers", "are of other nets", _AGAIN)

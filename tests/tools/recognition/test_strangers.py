@@ -16,10 +16,12 @@ from agrotools_tools.recognition.pack_heads import TrainingData
 from agrotools_tools.recognition.pack_training import train_pack
 from agrotools_tools.recognition.packs import read_pack
 from agrotools_tools.recognition.strangers import (
+    StrangerKind,
     Strangers,
     shown_kinds,
     stranger_kinds,
     strangers_for,
+    write_strangers,
 )
 from support.command import run_command
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_kind
@@ -176,6 +178,16 @@ def test_easy_kinds_of_other_things_do_not_loosen_the_limit() -> None:
 
     assert named_of_near(as_everyday) <= MOST_STRANGERS
     assert named_of_near(every) > MOST_STRANGERS
+
+
+def test_strangers_of_another_folder_are_read_instead(tiny: Path) -> None:
+    features, folder = shipped_features(), tiny / "more"
+    folder.mkdir()
+    pictures = {"moss": [plant_picture((60, 90, 20), seed) for seed in (51_000, 51_001)]}
+    write_strangers(folder, [StrangerKind(name="moss", pictures=0)], pictures, features, "a test")
+    read = strangers_for(features, folder=folder)
+    assert (read.names, len(read)) == (("moss",), 2)
+    assert "moss" not in strangers_for(features).names
 
 
 def test_strangers_of_other_nets_are_refused(tiny: Path) -> None:
