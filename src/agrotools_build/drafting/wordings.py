@@ -9,7 +9,6 @@ from pathlib import Path
 from agrotools.core import ChoiceSetSlot, ExactSlot, Sample
 from agrotools.formats.benchmark import Benchmark
 from agrotools.knowledge.kb_names import shipped_names
-from agrotools.knowledge.words import has_cjk
 from agrotools.loading.leaks import has_word
 from agrotools.loading.validate import check_samples
 from agrotools.models import Message
@@ -29,7 +28,6 @@ _BEFORE_UNIT = re.compile(r"(?:\d|\bin)\s*(?=[^\s\d])", re.IGNORECASE)
 """Places where a unit may stand: behind a number, or behind ``in`` (in percent)."""
 
 _QUESTION_MARK = re.compile(r"[?？؟]+")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？؟]")
 _WORD = re.compile(r"(?<![\w'’])(?:[^\W\d_]+|[%‰])")
 _SHORTEST_WORD = 3
 """Letters of a unit that counts wherever it stands: shorter ones are words, too, as ``in``."""
@@ -73,7 +71,7 @@ class WordingDrafts:
         check_sample(made, self._root)
         if self._earlier.questions.copy_of(made, words_alone=True):
             raise Dropped("near_copy", "nearly the same as an earlier wording")
-        return Checked(made, (_DOUBT, *_doubts(sample.query, draft.question)))
+        return Checked(made, (_DOUBT,))
 
 
 def check_kept(sample: Sample, wording: str) -> None:
@@ -127,17 +125,6 @@ def _plain(text: str) -> str:
 
 def _question_marks(text: str) -> Counter[str]:
     return Counter("?" for _ in _QUESTION_MARK.finditer(text))
-
-
-def _doubts(question: str, wording: str) -> list[str]:
-    """Return what is doubtful about a wording beside that of all."""
-    doubts: list[str] = []
-    before, now = (len(_SENTENCE_END.findall(text)) for text in (question, wording))
-    if now > before:
-        doubts.append(f"{now} sentences in place of {before}: is something else asked for, too?")
-    if has_cjk(question) != has_cjk(wording):
-        doubts.append("the wording is in another script: is it in another language?")
-    return doubts
 
 
 def _asked_units(sample: Sample) -> tuple[str, ...]:
