@@ -172,15 +172,17 @@ def _read(root: Path, settings: ReleasedSettings, readings: Readings) -> _Found:
     fitting = {file: rows for file, rows in tables.items() if _fits(rows, fields)}
     if not fitting:
         name, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
-        if path != MAP and rows and _places_without_values(rows, fields):
-            proposed = propose_places(rows, _file_names(root)).tables
-            raise _incomplete_map(path, name, rows, fields, proposed)
         form = "the dialog form of GTA" if path == MAP else f"the form of {path}"
-        places = f"{fields.files['at']}, {fields.calls['at']}, {fields.answer['at']}"
+        tables_of = {"files": fields.files, "calls": fields.calls, "answer": fields.answer}
+        places = ", ".join(f"[{table}] at {paths['at']}" for table, paths in tables_of.items())
+        todo = (
+            f"for another layout, {_propose_command(root)} writes a field map to correct"
+            if path == MAP
+            else f"correct {path}"
+        )
         raise NoFileError(
             f"{root} has no file in {form} (entries with {places})",
-            hint=f"for another layout, {_propose_command(root)} writes a field map to correct;"
-            f" {name.name}: {_layout(rows)}",
+            hint=f"{todo}; {name.name}: {_layout(rows)}",
         )
     rows = _numbered(fitting, fields)
     names = " and ".join(file.relative_to(root).as_posix() for file in fitting)
@@ -214,33 +216,6 @@ def _fits(rows: Sequence[Row], fields: FieldMap) -> bool:
     paths = (*fields.files["at"].split("+"), fields.calls["at"], fields.answer["at"])
     return any(
         all(value_at(row, path.strip(), NOTHING) is not NOTHING for path in paths) for row in rows
-    )
-
-
-def _places_without_values(rows: Sequence[Row], fields: FieldMap) -> dict[str, list[str]]:
-    """Return the paths of files, calls and answer at which no entry has anything, by table of the map."""
-    tables = {"files": fields.files, "calls": fields.calls, "answer": fields.answer}
-    lacking: dict[str, list[str]] = {}
-    for table, paths in tables.items():
-        for path in paths["at"].split("+"):
-            if all(value_at(row, path.strip(), NOTHING) is NOTHING for row in rows):
-                lacking.setdefault(table, []).append(path.strip())
-    return lacking
-
-
-def _incomplete_map(
-    path: Path, file: Path, rows: Sequence[Row], fields: FieldMap, proposed: Mapping[str, Any]
-) -> NoFileError:
-    """Return the error for a map that says wrongly where files, calls or the answer are, with the lines to write."""
-    lacking = _places_without_values(rows, fields)
-    places = " and ".join(f"[{table}] at ({' + '.join(paths)})" for table, paths in lacking.items())
-    lines = [
-        f'at = "{proposed.get(table, {}).get("at", "FIELD")}" under [{table}]' for table in lacking
-    ]
-    passed = "; ".join(passed_over(rows, fields, proposed))
-    return NoFileError(
-        f"the field map {path} is not complete: no entry of {file.name} has its {places}",
-        hint=f"write {' and '.join(lines)}; {passed}",
     )
 
 
@@ -466,7 +441,7 @@ def propose_map(
     tools = propose_tools(Source(root, fields, numbered), fields)
     document |= tools.tables
     found += tools.lines
-    found += passed_over(rows, fields, places.tables)
+    found += passed_over(rows, fields)
     found += [f"decide: {question}" for question in readings.questions]
     _write(target, document, found)
     found.append(f"map written: {target}")
