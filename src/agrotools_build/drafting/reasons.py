@@ -37,7 +37,6 @@ REASONS: Mapping[str, str] = {
     "changed_units": "a unit of the question is missing or new",
     "changed_files": "a file of the question is missing or new",
     "changed_options": "an option of the question is missing or new, or their list is written otherwise",
-    "changed_questions": "another number of questions is asked",
     "options_in_question": "the question lists its options, so that it cannot have others",
     "too_few_options": "too few wrong options are left",
 }
