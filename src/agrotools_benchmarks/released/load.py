@@ -418,33 +418,11 @@ def propose_map(
     if target.exists():
         raise UsageError(f"{target} exists already", hint="edit it, or remove it")
     settings = settings_of(ReleasedSettings, "agrotools", options)
-    base = read_map(MAP)
-    tables = _tables(root, base, Readings())
+    tables = _tables(root, read_map(MAP), Readings())
     file, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
     if not rows:
         raise BenchmarkError(f"{root} has no file with entries", hint="get the files again")
-    name = file.relative_to(root).as_posix()
-    found = [f"{len(rows)} entries in {name}"]
-    places = propose_places(rows, _file_names(root))
-    found += places.lines
-    document: dict[str, Any] = {"file": name, "entries": place_of_entries(file), **places.tables}
-    _write(target, document, found)
-    fields = read_map(target, MAP)
-    types = propose_answer_types(rows, fields)
-    document |= types.tables
-    found += types.lines
-    numbered = _numbered({file: rows}, fields)
-    fields = _decided(numbered, fields, settings, readings)
-    document["defaults"] = fields.defaults.model_dump(
-        include={"tol_kind", "any"} & fields.defaults.model_fields_set, exclude_none=True
-    )
-    tools = propose_tools(Source(root, fields, numbered), fields)
-    document |= tools.tables
-    found += tools.lines
-    found += passed_over(rows, fields)
-    found += [f"decide: {question}" for question in readings.questions]
-    _write(target, document, found)
-    found.append(f"map written: {target}")
+    found = _write_proposal(target, file, rows, settings, readings)
     try:
         benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
     except BenchmarkError as error:
@@ -456,6 +434,34 @@ def propose_map(
     found += [f"answer {form}: {count}" for form, count in forms.most_common()]
     found += cast(list[str], benchmark.header.metadata["notes"])
     return MapProposal(found, reads_all=not benchmark.header.metadata["unread"])
+
+
+def _write_proposal(
+    target: Path, file: Path, rows: list[Row], settings: ReleasedSettings, readings: Readings
+) -> list[str]:
+    """Write the map that the rows of a file propose; return a line on each thing that was found.
+
+    It is written twice: types, questions and tools are found at the places that the first one names.
+    """
+    root = target.parent
+    name = file.relative_to(root).as_posix()
+    places = propose_places(rows, _file_names(root))
+    found = [f"{len(rows)} entries in {name}", *places.lines]
+    document: dict[str, Any] = {"file": name, "entries": place_of_entries(file), **places.tables}
+    _write(target, document, found)
+    fields = read_map(target, MAP)
+    types = propose_answer_types(rows, fields)
+    numbered = _numbered({file: rows}, fields)
+    fields = _decided(numbered, fields, settings, readings)
+    defaults = fields.defaults.model_dump(
+        include={"tol_kind", "any"} & fields.defaults.model_fields_set, exclude_none=True
+    )
+    tools = propose_tools(Source(root, fields, numbered), fields)
+    document |= {**types.tables, "defaults": defaults, **tools.tables}
+    questions = [f"decide: {question}" for question in readings.questions]
+    found += [*types.lines, *tools.lines, *passed_over(rows, fields), *questions]
+    _write(target, document, found)
+    return [*found, f"map written: {target}"]
 
 
 def _write(target: Path, document: Mapping[str, Any], found: Sequence[str]) -> None:
