@@ -4,14 +4,11 @@ Packages of R hold rasters in this form. A raster is not copied from here: its p
 pack, and the download reads the numbers at it. The form is described in "R Internals", section "Serialization Formats".
 """
 
-import bz2
-import gzip
-import lzma
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-_OPENERS = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.decompress}
+from agrotools_benchmarks.field.pack import unpacked
 
 _SYMBOL, _LIST, _CLOSURE, _ENVIRONMENT, _PROMISE, _CALL = 1, 2, 3, 4, 5, 6
 _CHARACTERS, _LOGICAL, _INTEGER, _REAL = 9, 10, 13, 14
@@ -47,14 +44,6 @@ class Vector:
     def __getitem__(self, name: str) -> Any:
         """Return a member of a list by its name."""
         return self.values[self.names.index(name)]
-
-
-def unpacked(content: bytes) -> bytes:
-    """Return the content of a file of R without its compression."""
-    return next(
-        (opener(content) for start, opener in _OPENERS.items() if content.startswith(start)),
-        content,
-    )
 
 
 def read_r(content: bytes) -> Any:
