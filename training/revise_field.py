@@ -415,7 +415,8 @@ def run_questions(
         for name in revision.again
         if name in by_name
     ]
-    new = numbered([each for each in built if each.id.rpartition("-")[0] in revision.new], pack)
+    came = [each for each in built if each.id.rpartition("-")[0] in revision.new]
+    new = numbered(came, pack.samples)
     lost = revision.left.keys()
     kept = [
         each.model_copy(update={"twin": None}) if each.answerable and each.twin in lost else each
@@ -491,10 +492,10 @@ _EXACT = ("calculate", "plot", "lookup_agronomy")
 """Tools that read no picture and run at once."""
 
 
-def numbered(built: Sequence[Any], pack: Any) -> list[Any]:
+def numbered(built: Sequence[Any], before: Sequence[Any]) -> list[Any]:
     """Return new samples with numbers after those of all samples of their part, and their twins renamed."""
     last = Counter[str]()
-    for sample in pack.samples:
+    for sample in before:
         prefix, _, number = sample.id.rpartition("-")
         last[prefix] = max(last[prefix], int(number))
     names: dict[str, str] = {}
