@@ -162,9 +162,7 @@ def new_samples(
         groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends
     )
     print(f"new: {len(samples)} of {tally.run} questions {tally.metadata()}")
-    return [
-        packed_sample(each, originals, drawn_in, described) for each in numbered(samples, kept)
-    ]
+    return [packed_sample(each, originals, drawn_in, described) for each in numbered(samples, kept)]
 
 
 def print_changes(before: Sequence[Any], after: Sequence[Any]) -> None:
