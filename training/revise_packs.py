@@ -112,6 +112,7 @@ def new_samples(
 ) -> list[Any]:
     """Return samples of new templates about new scenes, numbered after those that are kept."""
     from pack_benchmarks import SEED, _Offers, packed_sample
+    from revise_field import numbered
 
     from agrotools.formats.benchmark import FILES_FOLDER
     from agrotools.runner.progress import stage_progress
@@ -161,17 +162,7 @@ def new_samples(
         groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends
     )
     print(f"new: {len(samples)} of {tally.run} questions {tally.metadata()}")
-    last = Counter[str]()
-    for sample in kept:
-        prefix, _, number = sample.id.rpartition("-")
-        last[prefix] = max(last[prefix], int(number))
-    numbered: list[Any] = []
-    for sample in samples:
-        prefix = sample.id.rpartition("-")[0]
-        last[prefix] += 1
-        named = sample.model_copy(update={"id": f"{prefix}-{last[prefix]:03d}"})
-        numbered.append(packed_sample(named, originals, drawn_in, described))
-    return numbered
+    return [packed_sample(each, originals, drawn_in, described) for each in numbered(samples, kept)]
 
 
 def print_changes(before: Sequence[Any], after: Sequence[Any]) -> None:

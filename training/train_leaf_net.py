@@ -26,8 +26,8 @@ NOT_LEARNT = ", by a net that has not learnt the crop and keeps 0.90 of those it
 KEEP = 0.98
 """Share of known pictures that the net keeps by its own abstention; with its strangeness it keeps 0.96."""
 CROPS = ("bean", "chilli", "citrus", "coffee")
-NOT_NAMED = "blackgram"
-"""Crop that is learnt and never named: the net takes leaves of crops that it has not learnt for leaves of it."""
+"""Crops that are named. Black gram is learnt and never named: the net takes leaves of crops that it has not learnt for
+leaves of it."""
 LICENCE = (
     "CC BY 4.0: bean_disease_uganda (AI-Lab-Makerere/ibean; 9bdb60d0), blackgram_plant_leaf_disease_classification "
     "(Mendeley zfcv9fmrgv; e0db47f6), chilli_leaf_classification (Mendeley tf9dtfz9m6; 4469145a), citrus_leaves "

@@ -4,29 +4,19 @@ Packages of R hold rasters in this form. A raster is not copied from here: its p
 pack, and the download reads the numbers at it. The form is described in "R Internals", section "Serialization Formats".
 """
 
-import bz2
-import gzip
-import lzma
 import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-_OPENERS = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.decompress}
+from agrotools_benchmarks.field.pack import unpacked
 
-_SYMBOL, _LIST, _CLOSURE, _ENVIRONMENT, _PROMISE, _CALL = 1, 2, 3, 4, 5, 6
+_SYMBOL, _LIST, _CLOSURE = 1, 2, 3
 _CHARACTERS, _LOGICAL, _INTEGER, _REAL = 9, 10, 13, 14
-_STRINGS, _VALUES, _EXPRESSIONS, _BYTECODE, _POINTER, _RAW, _S4 = 16, 19, 20, 21, 22, 24, 25
-_CALL_WITH_ATTRIBUTES, _LIST_WITH_ATTRIBUTES = 240, 239
-_DEFINED, _REPEATED = 244, 243
-_NAMESPACE, _PACKAGE, _REFERENCE = 249, 250, 255
-_CONSTANTS = {
-    254: None,
-    253: "<global>",
-    242: "<empty>",
-    241: "<base>",
-    251: "<missing>",
-    247: "<base namespace>",
-}
+_STRINGS, _VALUES, _BYTECODE, _S4, _REFERENCE = 16, 19, 21, 25, 255
+_CONSTANTS = {254: None, 253: "<global>"}
+"""Kinds that the files of ``r_packages`` hold; R has more."""
+_OF_OWN_FORM = frozenset({2, 6, 21, 239, 240, 243, 244})
+"""Kinds of constants of a compiled function (calls, functions within it) that no file has, and that are not read."""
 _HAS_ATTRIBUTES, _HAS_TAG = 0x200, 0x400
 _FORMS = {_LOGICAL: "i4", _INTEGER: "i4", _REAL: "f8"}
 
@@ -49,14 +39,6 @@ class Vector:
         return self.values[self.names.index(name)]
 
 
-def unpacked(content: bytes) -> bytes:
-    """Return the content of a file of R without its compression."""
-    return next(
-        (opener(content) for start, opener in _OPENERS.items() if content.startswith(start)),
-        content,
-    )
-
-
 def read_r(content: bytes) -> Any:
     """Return what a file of R holds: a :class:`Vector`, or the slots of an object, or objects by their names."""
     return _Reading(unpacked(content)).everything()
@@ -68,7 +50,6 @@ class _Reading:
     def __init__(self, stream: bytes) -> None:
         self._stream, self._at = stream, 0
         self._references: list[Any] = []
-        self._repeated: dict[int, Any] = {}
 
     def everything(self) -> Any:
         if self._stream.startswith((b"RDX2\n", b"RDX3\n")):
@@ -101,34 +82,18 @@ class _Reading:
             return self._references[(flags >> 8 or self._integer()) - 1]
         if kind == _SYMBOL:
             return self._referable(self._item())
-        if kind in (_NAMESPACE, _PACKAGE):
-            self._integer()
-            return self._referable([self._item() for _ in range(self._integer())])
-        if kind == _ENVIRONMENT:
-            self._integer()
-            environment = self._referable({})
-            environment["parts"] = [self._item() for _ in range(4)]
-            return environment
-        if kind in (_LIST, _CALL, _CLOSURE, _PROMISE):
+        if kind in (_LIST, _CLOSURE):
             if has_attributes:
                 self._item()
             return self._pairs(self._item() if is_tagged else None)
         if kind == _CHARACTERS:
             length = self._integer()
             return None if length == -1 else self._bytes(length).decode("latin-1")
-        if kind == _POINTER:
-            pointer = self._referable({})
-            pointer["parts"] = [self._item(), self._item()]
-        elif kind == _S4:
+        if kind == _S4:
             return self._item()
-        elif kind == _BYTECODE:
-            self._integer()
-            pointer = self._bytecode()
-        else:
-            return self._vector(kind, bool(has_attributes))
-        if has_attributes:
-            self._item()
-        return pointer
+        if kind == _BYTECODE:
+            return self._bytecode()
+        return self._vector(kind, bool(has_attributes))
 
     def _referable(self, found: Any) -> Any:
         self._references.append(found)
@@ -142,11 +107,13 @@ class _Reading:
 
     def _vector(self, kind: int, has_attributes: bool) -> Vector:
         length, offset = self._integer(), self._at
-        if kind in (_STRINGS, _VALUES, _EXPRESSIONS):
+        if kind in (_STRINGS, _VALUES):
             values = tuple(self._item() for _ in range(length))
-        elif kind == _RAW:
-            values = tuple(self._bytes(length))
         else:
+            if kind not in _FORMS:
+                raise ValueError(
+                    f"the file of R holds an object of the kind {kind}, which is not read"
+                )
             form = _FORMS[kind]
             letter = {"i4": "i", "f8": "d"}[form]
             values = struct.unpack(f">{length}{letter}", self._bytes(int(form[1]) * length))
@@ -155,36 +122,11 @@ class _Reading:
 
     def _bytecode(self) -> str:
         """Read a compiled function, which nobody asks for, to reach what stands behind it."""
+        self._integer()
         self._item()
         for _ in range(self._integer()):
             kind = self._integer()
-            if kind == _BYTECODE:
-                self._bytecode()
-            elif kind in (
-                _LIST,
-                _CALL,
-                _DEFINED,
-                _REPEATED,
-                _CALL_WITH_ATTRIBUTES,
-                _LIST_WITH_ATTRIBUTES,
-            ):
-                self._part_of_bytecode(kind)
-            else:
-                self._item()
+            if kind in _OF_OWN_FORM:
+                raise ValueError(f"a function of R holds a constant of the kind {kind}")
+            self._item()
         return "<function>"
-
-    def _part_of_bytecode(self, kind: int) -> None:
-        if kind == _REPEATED:
-            self._integer()
-            return
-        if kind == _DEFINED:
-            self._integer()
-            kind = self._integer()
-        if kind not in (_LIST, _CALL, _CALL_WITH_ATTRIBUTES, _LIST_WITH_ATTRIBUTES):
-            self._item()
-            return
-        if kind in (_CALL_WITH_ATTRIBUTES, _LIST_WITH_ATTRIBUTES):
-            self._item()
-        self._item()  # its tag
-        for _ in range(2):
-            self._part_of_bytecode(self._integer())

@@ -3,7 +3,7 @@
 import io
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,15 +58,6 @@ def read_pictures(
             with Image.open(io.BytesIO(file.read(row.image))) as picture:
                 pictures[number] = torch.from_numpy(squeezed(picture, size).copy())
     return pictures
-
-
-def read_files(paths: Iterable[Path], size: Size) -> Tensor:
-    """uint8 (n, 3, height, width) of picture files."""
-    found: list[Tensor] = []
-    for path in paths:
-        with Image.open(path) as picture:
-            found.append(torch.from_numpy(squeezed(picture, size).copy()))
-    return torch.stack(found)
 
 
 def random_parts(rows: Sequence[Row], shares: dict[str, float], seed: int) -> list[str]:

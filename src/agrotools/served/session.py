@@ -13,7 +13,6 @@ import base64
 import binascii
 import logging
 import mimetypes
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ import orjson
 
 from agrotools.calling.result import LARGEST_MESSAGE
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.core.errors import words_of
+from agrotools.core.errors import innermost, last_words, words_of
 from agrotools.core.files import sha256_of_json
 from agrotools.core.lazy import import_of_extra
 from agrotools.core.processes import kill_group
@@ -44,9 +43,6 @@ _MOST_PAGES = 100
 _END_S = 1.0
 """Seconds from the end of its input until the process of a server is killed."""
 _LAST_WORDS_BYTES = 20_000
-_PLACE_IN_CODE = re.compile(r'File ".+", line \d+')
-_ERROR_LINE = re.compile(r"[\w.]+(?:Error|Exception)\b")
-"""Last line of a traceback of Python, whose last place is the one in the server's own code."""
 _LONGEST_WORDS = 300
 """Characters of the last line of a server that a message shows."""
 _MESSAGE_TYPES = ("application/json", "text/event-stream")
@@ -263,11 +259,8 @@ class ServerSession:
 
     def _last_words(self) -> str:
         """Return the last line that the process wrote to standard error, behind a colon; empty if there is none."""
-        lines = self._said.decode(errors="replace").split("\n")
-        line = next((each.strip() for each in reversed(lines) if each.strip()), "")
-        places = [found[0] for each in lines if (found := _PLACE_IN_CODE.search(each))]
-        place = f" ({places[-1]})" if places and _ERROR_LINE.match(line) else ""
-        return f": {line[:_LONGEST_WORDS]}{place}" if line else ""
+        line = last_words(self._said.decode(errors="replace")).strip()
+        return f": {line[:_LONGEST_WORDS]}" if line else ""
 
     async def listing(self) -> Listing:
         """Return name, version and tools of the server, of all pages of its listing."""
@@ -458,7 +451,6 @@ def _decoded(data: str) -> bytes:
 
 def _reason(error: BaseException) -> str:
     """Return the first line of an error, of a group that of its first one."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseException", error.exceptions[0])
-    words = words_of(error).strip().split("\n")[0]
-    return (words or type(error).__name__)[:_LONGEST_WORDS]
+    first = innermost(error)[0]
+    words = words_of(first).strip().split("\n")[0]
+    return (words or type(first).__name__)[:_LONGEST_WORDS]

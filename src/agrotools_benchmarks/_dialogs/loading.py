@@ -165,7 +165,6 @@ class Findings:
     def __init__(self) -> None:
         self.key = self.part = ""
         self.faults: list[EntryFault] = []
-        self._remarks: list[str] = []
         self._notes: dict[str, dict[str, None]] = defaultdict(dict)
 
     def fault(self, message: str) -> None:
@@ -176,21 +175,14 @@ class Findings:
         """Record that the entry is used although it deviates from the published form."""
         self._notes[message][self.part + self.key] = None
 
-    def remark(self, message: str) -> None:
-        """Record a remark about all entries."""
-        self._remarks.append(message)
-
     @property
     def broken(self) -> bool:
         """True if the entry cannot be used."""
         return bool(self.faults) and self.faults[-1].entry == self.part + self.key
 
     def notes(self) -> list[str]:
-        """Return the remarks on all entries, then each distinct note with the entries that it applies to."""
-        return [
-            *self._remarks,
-            *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items()),
-        ]
+        """Return each distinct note with the entries that it applies to."""
+        return [f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items()]
 
 
 def entry_list(entries: Sequence[str]) -> str:

@@ -107,15 +107,20 @@ _OPENERS = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.
 """Function that unpacks a file, by its first two bytes."""
 
 
+def unpacked(content: bytes) -> bytes:
+    """Return the content of a file without its compression, as it is if it has none of these."""
+    unpack = _OPENERS.get(content[:2])
+    return unpack(content) if unpack else content
+
+
 def read_numbers(content: bytes, numbers: Numbers) -> NDArray[np.float32] | NDArray[np.uint8]:
     """Return the values (bands, rows, columns) at a place in a file; NaN where R has no value, bytes as they are.
 
     Raises:
         ValueError: the file is damaged, or ends before the last value.
     """
-    unpack = _OPENERS.get(content[:2])
     try:
-        stream = unpack(content) if unpack else content
+        stream = unpacked(content)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError("the file is damaged") from error
     shape = (numbers.bands, numbers.rows, numbers.columns)

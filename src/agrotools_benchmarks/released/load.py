@@ -172,15 +172,17 @@ def _read(root: Path, settings: ReleasedSettings, readings: Readings) -> _Found:
     fitting = {file: rows for file, rows in tables.items() if _fits(rows, fields)}
     if not fitting:
         name, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
-        if path != MAP and rows and _places_without_values(rows, fields):
-            proposed = propose_places(rows, _file_names(root)).tables
-            raise _incomplete_map(path, name, rows, fields, proposed)
         form = "the dialog form of GTA" if path == MAP else f"the form of {path}"
-        places = f"{fields.files['at']}, {fields.calls['at']}, {fields.answer['at']}"
+        tables_of = {"files": fields.files, "calls": fields.calls, "answer": fields.answer}
+        places = ", ".join(f"[{table}] at {paths['at']}" for table, paths in tables_of.items())
+        todo = (
+            f"for another layout, {_propose_command(root)} writes a field map to correct"
+            if path == MAP
+            else f"correct {path}"
+        )
         raise NoFileError(
             f"{root} has no file in {form} (entries with {places})",
-            hint=f"for another layout, {_propose_command(root)} writes a field map to correct;"
-            f" {name.name}: {_layout(rows)}",
+            hint=f"{todo}; {name.name}: {_layout(rows)}",
         )
     rows = _numbered(fitting, fields)
     names = " and ".join(file.relative_to(root).as_posix() for file in fitting)
@@ -214,33 +216,6 @@ def _fits(rows: Sequence[Row], fields: FieldMap) -> bool:
     paths = (*fields.files["at"].split("+"), fields.calls["at"], fields.answer["at"])
     return any(
         all(value_at(row, path.strip(), NOTHING) is not NOTHING for path in paths) for row in rows
-    )
-
-
-def _places_without_values(rows: Sequence[Row], fields: FieldMap) -> dict[str, list[str]]:
-    """Return the paths of files, calls and answer at which no entry has anything, by table of the map."""
-    tables = {"files": fields.files, "calls": fields.calls, "answer": fields.answer}
-    lacking: dict[str, list[str]] = {}
-    for table, paths in tables.items():
-        for path in paths["at"].split("+"):
-            if all(value_at(row, path.strip(), NOTHING) is NOTHING for row in rows):
-                lacking.setdefault(table, []).append(path.strip())
-    return lacking
-
-
-def _incomplete_map(
-    path: Path, file: Path, rows: Sequence[Row], fields: FieldMap, proposed: Mapping[str, Any]
-) -> NoFileError:
-    """Return the error for a map that says wrongly where files, calls or the answer are, with the lines to write."""
-    lacking = _places_without_values(rows, fields)
-    places = " and ".join(f"[{table}] at ({' + '.join(paths)})" for table, paths in lacking.items())
-    lines = [
-        f'at = "{proposed.get(table, {}).get("at", "FIELD")}" under [{table}]' for table in lacking
-    ]
-    passed = "; ".join(passed_over(rows, fields, proposed))
-    return NoFileError(
-        f"the field map {path} is not complete: no entry of {file.name} has its {places}",
-        hint=f"write {' and '.join(lines)}; {passed}",
     )
 
 
@@ -443,33 +418,11 @@ def propose_map(
     if target.exists():
         raise UsageError(f"{target} exists already", hint="edit it, or remove it")
     settings = settings_of(ReleasedSettings, "agrotools", options)
-    base = read_map(MAP)
-    tables = _tables(root, base, Readings())
+    tables = _tables(root, read_map(MAP), Readings())
     file, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
     if not rows:
         raise BenchmarkError(f"{root} has no file with entries", hint="get the files again")
-    name = file.relative_to(root).as_posix()
-    found = [f"{len(rows)} entries in {name}"]
-    places = propose_places(rows, _file_names(root))
-    found += places.lines
-    document: dict[str, Any] = {"file": name, "entries": place_of_entries(file), **places.tables}
-    _write(target, document, found)
-    fields = read_map(target, MAP)
-    types = propose_answer_types(rows, fields)
-    document |= types.tables
-    found += types.lines
-    numbered = _numbered({file: rows}, fields)
-    fields = _decided(numbered, fields, settings, readings)
-    document["defaults"] = fields.defaults.model_dump(
-        include={"tol_kind", "any"} & fields.defaults.model_fields_set, exclude_none=True
-    )
-    tools = propose_tools(Source(root, fields, numbered), fields)
-    document |= tools.tables
-    found += tools.lines
-    found += passed_over(rows, fields, places.tables)
-    found += [f"decide: {question}" for question in readings.questions]
-    _write(target, document, found)
-    found.append(f"map written: {target}")
+    found = _write_proposal(target, file, rows, settings, readings)
     try:
         benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
     except BenchmarkError as error:
@@ -481,6 +434,34 @@ def propose_map(
     found += [f"answer {form}: {count}" for form, count in forms.most_common()]
     found += cast(list[str], benchmark.header.metadata["notes"])
     return MapProposal(found, reads_all=not benchmark.header.metadata["unread"])
+
+
+def _write_proposal(
+    target: Path, file: Path, rows: list[Row], settings: ReleasedSettings, readings: Readings
+) -> list[str]:
+    """Write the map that the rows of a file propose; return a line on each thing that was found.
+
+    It is written twice: types, questions and tools are found at the places that the first one names.
+    """
+    root = target.parent
+    name = file.relative_to(root).as_posix()
+    places = propose_places(rows, _file_names(root))
+    found = [f"{len(rows)} entries in {name}", *places.lines]
+    document: dict[str, Any] = {"file": name, "entries": place_of_entries(file), **places.tables}
+    _write(target, document, found)
+    fields = read_map(target, MAP)
+    types = propose_answer_types(rows, fields)
+    numbered = _numbered({file: rows}, fields)
+    fields = _decided(numbered, fields, settings, readings)
+    defaults = fields.defaults.model_dump(
+        include={"tol_kind", "any"} & fields.defaults.model_fields_set, exclude_none=True
+    )
+    tools = propose_tools(Source(root, fields, numbered), fields)
+    document |= {**types.tables, "defaults": defaults, **tools.tables}
+    questions = [f"decide: {question}" for question in readings.questions]
+    found += [*types.lines, *tools.lines, *passed_over(rows, fields), *questions]
+    _write(target, document, found)
+    return [*found, f"map written: {target}"]
 
 
 def _write(target: Path, document: Mapping[str, Any], found: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ the fields that it passes over.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -35,12 +34,11 @@ class Proposal(NamedTuple):
 
 def propose_places(rows: Sequence[Row], files_there: frozenset[str]) -> Proposal:
     """Return the places of a map that the names of fields propose. ``files_there``: names of files of the folder."""
-    names = _listed_names()
+    names: Mapping[str, Mapping[str, Sequence[str]]] = read_table(NAMES)
     proposal = Proposal({}, [])
 
     def propose(table: str, key: str, objects: Sequence[Any]) -> str:
         there = [path for path in names[table][key] if _is_at(path, objects)]
-        there = there or _spelt_otherwise(names[table][key], objects)
         if there:
             others = f" (also there: {', '.join(there[1:])})" if there[1:] else ""
             proposal.tables.setdefault(table, {})[key] = there[0]
@@ -79,49 +77,12 @@ def _propose_files(rows: Sequence[Row], files_there: frozenset[str], proposal: P
     taken = {proposal.tables.get(table, {}).get("at") for table in ("calls", "answer")}
     naming = [
         name
-        for name in _fields_in(rows)
+        for name in dict.fromkeys(field for row in rows for field in row)
         if name not in taken and _names_files(rows, name, files_there)
     ]
     if len(naming) == 1:
         proposal.tables["files"] = {"at": naming[0]}
     proposal.lines.append(f"files.at: {' or '.join(naming) or 'not found'}")
-
-
-def _listed_names() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    return read_table(NAMES)
-
-
-def _fields_in(objects: Sequence[Any]) -> list[str]:
-    """Return the names of the fields of objects, each once."""
-    return [*dict.fromkeys(name for each in objects if isinstance(each, dict) for name in each)]
-
-
-def _spelt_otherwise(listed: Sequence[str], objects: Sequence[Any]) -> list[str]:
-    """Return the fields of objects that have the words of a listed name in another order or length."""
-    return [
-        field
-        for field in _fields_in(objects)
-        if any(_are_same_words(_words_of(field), _words_of(name)) for name in listed)
-    ]
-
-
-def _words_of(name: str) -> list[str]:
-    """Return the words of a name in the order of letters, the same for ``tolerance_abs`` and ``absTolerance``."""
-    return sorted(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name))
-
-
-def _are_same_words(words: Sequence[str], others: Sequence[str]) -> bool:
-    """True if the words of two names are the same in pairs, one perhaps the beginning of the other (``tol``)."""
-    return len(words) == len(others) and all(map(_is_same_word, words, others))
-
-
-def _is_same_word(word: str, other: str) -> bool:
-    short, long = sorted((word, other), key=len)
-    return short == long or (len(short) >= _SHORTEST_BEGINNING and long.startswith(short))
-
-
-_SHORTEST_BEGINNING = 3
-"""Letters of a word that may stand for a longer one: tol, not t, which begins type and task as well."""
 
 
 def _names_files(rows: Sequence[Row], field: str, files_there: frozenset[str]) -> bool:
@@ -177,29 +138,17 @@ def _type_of(values: Sequence[Any], has_tolerance: bool) -> str | None:
     return "exact" if are_short else None
 
 
-def passed_over(rows: Sequence[Row], fields: FieldMap, proposed: Mapping[str, Any]) -> list[str]:
-    """Return a line on each field that a map does not read, with an example, and the keys that it may be meant for."""
+def passed_over(rows: Sequence[Row], fields: FieldMap) -> list[str]:
+    """Return a line on each field that a map does not read, with an example."""
     examples: dict[str, Any] = {}
     for name, value in unread_values(rows, fields):
         if examples.get(name) is None:
             examples[name] = value
     lines: list[str] = []
     for name, value in examples.items():
-        level, _, field = name.rpartition(": ")
         example = json.dumps(value, ensure_ascii=False, default=str)
-        keys = [*_near_keys(field, level or "sample", proposed)]
-        perhaps = f' (perhaps {" or ".join(keys)} = "{field}")' if keys else ""
-        lines.append(f"not read: {name}, such as {shorten(example)}{perhaps}")
+        lines.append(f"not read: {name}, such as {shorten(example)}")
     return lines
-
-
-def _near_keys(field: str, table: str, proposed: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys of a table that nothing is proposed for, and of whose listed names a field has all words."""
-    words = {*_words_of(field)}
-    for key, listed in _listed_names()[table].items():
-        is_near = any({*_words_of(name)} <= words for name in listed)
-        if is_near and key not in proposed.get(table, {}):
-            yield f"[{table}] {key}"
 
 
 def _is_at(paths: str, objects: Sequence[Any]) -> bool:

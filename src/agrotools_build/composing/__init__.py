@@ -3,12 +3,10 @@
 No value of an answer is ever typed: tools run on the sample's own files, and parts of the answer name places in their
 results. The steps of composing, each in a module:
 
-1. :class:`~.running.StepRunner` runs one step or a whole trace, with the limits of ``agrotools eval``.
-2. :func:`~.result_paths.result_values` lists the values of a result with their paths, and
-   :func:`~.result_paths.reference_to` names one of them.
-3. :func:`~.tolerance.tolerance_of` gives the tolerance of a bound number from the stated errors of its tools.
-4. :func:`~.binding.bound_slot` makes a slot of an :class:`~.binding.AnswerPart`.
-5. :func:`~.making.compose_sample` makes the sample and checks it as ``agrotools benchmarks check`` does.
+1. :class:`~.running.StepRunner` runs a whole trace, with the limits of ``agrotools eval``.
+2. :func:`~.tolerance.tolerance_of` gives the tolerance of a bound number from the stated errors of its tools.
+3. :func:`~.binding.bound_slot` makes a slot of an :class:`~.binding.AnswerPart`.
+4. :func:`~.making.compose_sample` makes the sample and checks it as ``agrotools benchmarks check`` does.
 
 What cannot be composed raises :class:`~.reasons.CannotCompose` with a typed reason, a sentence and a hint.
 """
@@ -16,9 +14,8 @@ What cannot be composed raises :class:`~.reasons.CannotCompose` with a typed rea
 from agrotools_build.composing.binding import AnswerForm, AnswerPart, bound_slot
 from agrotools_build.composing.making import Composition, compose_sample
 from agrotools_build.composing.reasons import CannotCompose, Reason
-from agrotools_build.composing.result_paths import ResultValue, reference_to, result_values, unit_of
-from agrotools_build.composing.running import StepRunner, TraceStep, results_of, run_now_with
-from agrotools_build.composing.tolerance import StatedTolerance, tolerance_of
+from agrotools_build.composing.running import StepRunner, TraceStep, results_of
+from agrotools_build.composing.tolerance import tolerance_of
 
 __all__ = [
     "AnswerForm",
@@ -26,16 +23,10 @@ __all__ = [
     "CannotCompose",
     "Composition",
     "Reason",
-    "ResultValue",
-    "StatedTolerance",
     "StepRunner",
     "TraceStep",
     "bound_slot",
     "compose_sample",
-    "reference_to",
-    "result_values",
     "results_of",
-    "run_now_with",
     "tolerance_of",
-    "unit_of",
 ]

@@ -22,7 +22,6 @@ from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.json_kinds import is_number
 from agrotools.text.labels import label_key
 from agrotools_build.composing.reasons import CannotCompose
-from agrotools_build.composing.result_paths import unit_of
 from agrotools_build.composing.running import results_of
 from agrotools_build.composing.tolerance import (
     EXACT_TOOLS,
@@ -35,6 +34,18 @@ from agrotools_build.templates.slot_draft import PLOT_MARGIN, with_known_names
 
 AnswerForm = Literal["number", "name", "yes_no", "file", "chart"]
 FEWEST_CHOICES = 2
+_UNITS = {
+    "pct": "%",
+    "mm": "mm",
+    "cm": "cm",
+    "m": "m",
+    "ha": "ha",
+    "mm2": "mm2",
+    "cm2": "cm2",
+    "m2": "m2",
+    "px": "px",
+}
+"""Units by the last word of a field's name: names of result fields include the unit."""
 
 
 class AnswerPart(FrozenModel):
@@ -140,6 +151,12 @@ def _number_slot(
             "rel_tol": tolerance.rel_tol,
         }
     )
+
+
+def unit_of(path: str) -> str | None:
+    """Return the unit that the name of a field states; None if it states none."""
+    field = path.rpartition(".")[2].partition("[")[0]
+    return _UNITS.get(field.rpartition("_")[2]) if "_" in field else None
 
 
 def _name_slot(part: AnswerPart, value: JsonValue, common: dict[str, Any]) -> ExactSlot:

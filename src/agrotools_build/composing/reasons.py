@@ -24,7 +24,7 @@ Reason = Literal[
 """``call_fails``: a call does not run. ``no_steps``, ``no_answer``: there is none. ``no_value``: a part of the answer
 names a place that no result has. ``nothing_found``: the value there is empty. ``wrong_kind``: it does not fit the form
 of the answer. ``no_stated_error``: no error of the tool is known for this value. ``not_measured``: a calculated number
-is the same whatever the tools measure. ``idle_step``: a step does not decide the answer. ``error_too_large``: 0 would
+is the same whatever the tools measure. ``idle_step``: the answer does not use a step. ``error_too_large``: 0 would
 be right, too.
 ``within_error``: the answer changes within the errors of the tools. ``no_choices``, ``not_a_choice``: a name without
 choices, or outside of them. ``not_valid``: a text or a name has a form that a sample cannot have. ``faults``:

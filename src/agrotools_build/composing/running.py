@@ -1,16 +1,15 @@
 """Running of steps on the files of a sample, with the limits that calls have in ``agrotools eval``."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self, TypeVar, cast
+from typing import Self, cast
 
 from pydantic import JsonValue
 
 from agrotools.calling.cache import ResultCache
 from agrotools.calling.execution import ToolExecutor
-from agrotools.calling.services import run_now
 from agrotools.calling.workspace import Workspace
 from agrotools.core import (
     Arguments,
@@ -24,8 +23,6 @@ from agrotools.core.record import iter_refs, literal_value, reference_words, upd
 from agrotools_build.composing.reasons import CannotCompose
 from agrotools_build.references import keep_artifacts, steps_in, steps_used
 from agrotools_tools import AGROTOOLS
-
-T = TypeVar("T")
 
 
 class TraceStep(FrozenModel):
@@ -41,7 +38,7 @@ class StepRunner:
 
     ``root``: folder of the benchmark, to which the paths of files are relative. ``kept_in``: folder in whose
     ``artifacts`` small files that calls make are kept; ``root`` by default. ``toolset``: tools that may be called.
-    ``backends``: by tool, where not the default. ``workers``: most calls at a time.
+    ``backends``: by tool, where not the default.
     """
 
     def __init__(
@@ -51,11 +48,10 @@ class StepRunner:
         kept_in: Path | None = None,
         toolset: Sequence[str] = AGROTOOLS,
         backends: Mapping[str, str] | None = None,
-        workers: int = 2,
     ) -> None:
         self.root, self.kept_in, self.toolset = root, kept_in or root, tuple(toolset)
         # The default limits of time and memory are those of a run.
-        self._executor = ToolExecutor(workers=workers, cache=ResultCache(), backends=backends)
+        self._executor = ToolExecutor(cache=ResultCache(), backends=backends)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -65,15 +61,6 @@ class StepRunner:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    async def run_step(
-        self, files: Sequence[SampleFile], before: Sequence[ReferenceStep], step: TraceStep
-    ) -> ReferenceStep:
-        """Run a step after others and return it with its observation: a result, or the tool's error.
-
-        The calls of ``before`` are made again (from the cache of results), so that the files that they wrote are there.
-        """
-        return (await self._run(files, [*map(_as_written, before), step]))[-1]
-
     async def run_trace(
         self, files: Sequence[SampleFile], steps: Sequence[TraceStep]
     ) -> ReferenceTrajectory:
@@ -81,11 +68,6 @@ class StepRunner:
 
         Small files that calls made are kept, as in a build.
         """
-        return ReferenceTrajectory(steps=grouped(await self._run(files, steps)))
-
-    async def _run(
-        self, files: Sequence[SampleFile], steps: Sequence[TraceStep]
-    ) -> list[ReferenceStep]:
         placed = tuple(
             file.model_copy(update={"path": str(self.root / file.path)}) for file in files
         )
@@ -104,21 +86,7 @@ class StepRunner:
                 made = ReferenceStep(tool=step.tool, arguments=arguments, thought=step.thought)
                 done.append(made.model_copy(update={"observation": observation}))
                 keep_artifacts(observation, workspace.artifacts, self.kept_in)
-        return done
-
-
-def run_now_with(runner: StepRunner, work: Callable[[StepRunner], Awaitable[T]]) -> T:
-    """Start the workers of a runner, do some work with it from code that is not asynchronous, and end them."""
-
-    async def running() -> T:
-        async with runner:
-            return await work(runner)
-
-    return run_now(running())
-
-
-def _as_written(step: ReferenceStep) -> TraceStep:
-    return TraceStep(tool=step.tool, arguments=step.arguments, thought=step.thought)
+        return ReferenceTrajectory(steps=grouped(done))
 
 
 def _check_references(number: int, step: TraceStep) -> None:

@@ -225,15 +225,8 @@ def values_within_error(
 
 
 def _values_around(value: float, margin: float) -> list[float]:
-    """Return values within an error of one: evenly spread, and the nearest whole numbers to either side.
-
-    The ends alone hide what an expression makes of those between, as the remainder of a count by 2.
-    """
-    spread = [value + margin * part / _PARTS for part in range(-_PARTS, _PARTS + 1)]
-    near = range(
-        max(math.ceil(value - margin), math.floor(value) - _PARTS), math.floor(value) + _PARTS + 1
-    )
-    return [*spread, *(float(whole) for whole in near if whole <= value + margin)]
+    """Return values within an error of one, evenly spread: the ends alone hide what is made of those between."""
+    return [value + margin * part / _PARTS for part in range(-_PARTS, _PARTS + 1)]
 
 
 def recalculated(steps: Sequence[ReferenceStep], changes: Mapping[Root, JsonValue]) -> Results:

@@ -3,21 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
-    Arguments,
     ReferenceStep,
     Sample,
     SampleFile,
     ToleranceSlot,
     first_error,
 )
-from agrotools.core.record import REF_PATTERN, literal_value
-from agrotools.loading.sample_checks import tool_or_none
+from agrotools.core.record import REF_PATTERN
 from agrotools.scoring.floors import prompt_floor
 from agrotools.scoring.slots import guess_points
 from agrotools.text.json_kinds import is_number
@@ -46,12 +43,7 @@ from agrotools_build.drafting.material import Labels, Noted, PictureGroup
 from agrotools_build.drafting.reasons import Dropped, dropped
 from agrotools_build.drafting.replies import DraftedQuestion, check_plain, part_of, trace_of
 from agrotools_build.own_photos.plan import measures
-from agrotools_build.quality import (
-    leaves,
-    sequences_that_answer,
-    stands_there,
-    units_of,
-)
+from agrotools_build.quality import sequences_that_answer, units_of
 from agrotools_build.references import without_artifacts
 from agrotools_build.templates.slot_draft import same_answer
 
@@ -103,7 +95,7 @@ def _with_choices(
     return part
 
 
-async def checked(
+def checked(
     number: str,
     draft: DraftedQuestion,
     parts: Sequence[AnswerPart],
@@ -147,7 +139,6 @@ async def checked(
     check_answer_unsaid(sample)
     _check_steps(sample)
     _check_words(sample)
-    await _check_other_tools(sample, runner)
     unlabelled = _unlabelled(sample, steps, known)
     if unlabelled:
         metadata = {**sample.metadata, TOOL_VALUES: list(unlabelled)}
@@ -266,45 +257,6 @@ def _check_words(sample: Sample) -> None:
         return  # It gives one answer to all such questions, as the constant does.
     if guess_points(sample).score >= 1:
         raise Dropped("text_baseline", "the guess from the words of the question is right")
-
-
-async def _check_other_tools(sample: Sample, runner: StepRunner) -> None:
-    """Raise Dropped if a single call of a tool that the draft does not use gives the whole answer."""
-    assert sample.reference is not None
-    used = {step.tool for step in sample.reference.steps}
-    for tool in runner.toolset:
-        if tool in used or tool in EXACT_TOOLS:
-            continue
-        arguments = _call_of(tool, sample)
-        if arguments is None:
-            continue
-        step = await runner.run_step(sample.files, (), TraceStep(tool=tool, arguments=arguments))
-        result = step.observation.result if step.observation else None
-        values = list(leaves(result)) if result else []
-        if values and all(stands_there(slot, values) for slot in sample.answer):
-            raise Dropped("other_tool_alone", f"{tool} alone gives the answer")
-
-
-def _call_of(tool: str, sample: Sample) -> Arguments | None:
-    """Return arguments of a call of another tool on the file of a question; None if it needs more than a file."""
-    assert sample.reference is not None
-    given: Arguments = {}
-    for step in sample.reference.steps:
-        given.update({name: literal_value(value) for name, value in step.arguments.items()})
-    known = tool_or_none(tool)
-    if known is None:  # a benchmark may offer tools that are not installed
-        return None
-    spec = known.spec
-    required = cast("Sequence[str]", spec.parameters.get("required", ()))
-    arguments: Arguments = {}
-    for name in required:
-        if name in given:
-            arguments[name] = given[name]
-        elif spec.agreement.get(name) == "file" and len(sample.files) == 1:
-            arguments[name] = sample.files[0].name
-        else:
-            return None
-    return arguments or None
 
 
 def _doubts(

@@ -136,9 +136,7 @@ class QuestionDrafts:
             raise Dropped("idle_step", "no call looks at a file")
         progressed.ran = True
         sample_id = f"draft-{number:04d}"
-        made = await checked(
-            sample_id, draft, parts, trace.steps, pictures, self._labels, self._runner
-        )
+        made = checked(sample_id, draft, parts, trace.steps, pictures, self._labels, self._runner)
         if other := self._earlier.questions.copy_of(made.sample):
             raise Dropped("near_copy", f"nearly the same as {other}")
         return made

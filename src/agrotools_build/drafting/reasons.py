@@ -26,9 +26,8 @@ REASONS: Mapping[str, str] = {
     "written_value": "a text in a calculation or an answer is the model's own",
     "answer_in_question": "the question, or the answer form, says the answer",
     "means_in_question": "the question names a tool, an argument or a step",
-    "idle_step": "a step does not change the answer, or is made twice",
+    "idle_step": "the answer does not use a step, or a call is made twice",
     "other_way": "another sequence of its calls gives the answer, too",
-    "other_tool_alone": "a single call of another tool gives the answer",
     "contradicts_label": "what people noted contradicts a result that the answer rests on",
     "text_baseline": "the words of the question alone give the answer",
     "constant_baseline": "one answer meets too many drafts of its kind",
@@ -38,7 +37,6 @@ REASONS: Mapping[str, str] = {
     "changed_units": "a unit of the question is missing or new",
     "changed_files": "a file of the question is missing or new",
     "changed_options": "an option of the question is missing or new, or their list is written otherwise",
-    "changed_questions": "another number of questions is asked",
     "options_in_question": "the question lists its options, so that it cannot have others",
     "too_few_options": "too few wrong options are left",
 }

@@ -1,6 +1,5 @@
 """Entries of third-party JSON, read with a field map, and their answers, in the forms of data sets, as slots."""
 
-import ast
 import re
 import tomllib
 from collections import Counter
@@ -245,81 +244,58 @@ def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
     if not isinstance(messages, list):
         raise BenchmarkError(f"there is no list of calls at {paths['at']!r} ([calls] at)")
     for message in cast(list[Any], messages):
-        inside = (
-            parsed(value_at(message, paths["each"]))
-            if value_at(message, paths["role"]) not in roles
-            else None
-        )
-        items = (
-            inside
-            if isinstance(inside, list)
-            else [inside if isinstance(inside, dict) else message]
-        )
-        for item in cast(list[Any], items):
-            if (
-                value_at(item, paths["role"]) in roles
-                and value_at(item, f"function.name|{paths['arguments']}") is None
-            ):
-                key = value_at(item, paths["reply_id"])
-                place = next(
-                    (each for each in waiting if None in (key, each[0]) or each[0] == key), None
-                )
-                if place is None:
-                    raise BenchmarkError(
-                        f"there is a result without a call, {key or 'no id'} ([calls] at, each, id)"
-                    )
-                waiting.remove(place)
-                found[place[1]] = found[place[1]]._replace(
-                    returned=_text(value_at(item, paths["reply"], NOTHING))
-                )
-                continue
-            tool, arguments = (
-                value_at(item, paths["tool"]),
-                value_at(item, paths["arguments"], NOTHING),
-            )
-            thought = value_at(message, paths["thought"])
-            if (
-                written := _ACTION.search(said)
-                if isinstance(said := value_at(item, "content|value"), str)
-                else None
-            ):
-                thought, tool, arguments = (each.strip() for each in written.groups(""))
-            if isinstance(tool, str) and _WHOLE_CALL.fullmatch(tool):
-                tool, arguments = _written(tool)
-            if arguments is NOTHING and (
-                not isinstance(tool, str) or value_at(item, paths["role"]) is not None
-            ):
-                continue  # a message without a call
-            if not isinstance(tool, str):
-                raise BenchmarkError(f"a call has no tool at {paths['tool']!r} ([calls] tool)")
-            given = parsed({} if arguments in (NOTHING, None, "") else arguments)
-            if not isinstance(given, dict):
-                fault = f"not JSON: {given[:60]!r}" if isinstance(given, str) else "not an object"
-                raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
-            waiting.append((value_at(item, paths["id"]), len(found)))
-            returned = (
-                value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
-            )
-            found.append(EntryCall(tool.strip(), given, str(thought or ""), returned))
+        for item in _items_of(message, paths, roles):
+            is_reply = value_at(item, paths["role"]) in roles
+            if is_reply and value_at(item, f"function.name|{paths['arguments']}") is None:
+                number = _call_replied_to(item, waiting, paths)
+                reply = _text(value_at(item, paths["reply"], NOTHING))
+                found[number] = found[number]._replace(returned=reply)
+            elif (call := _call_in(item, message, paths)) is not None:
+                waiting.append((value_at(item, paths["id"]), len(found)))
+                found.append(call)
     return found
 
 
+def _items_of(message: Any, paths: Paths, roles: Sequence[str]) -> list[Any]:
+    """Return the calls that a message lists, the only one that it holds, or the message itself."""
+    if value_at(message, paths["role"]) in roles:
+        return [message]
+    inside = parsed(value_at(message, paths["each"]))
+    if isinstance(inside, list):
+        return cast(list[Any], inside)
+    return [inside if isinstance(inside, dict) else message]
+
+
+def _call_replied_to(item: Any, waiting: list[tuple[Any, int]], paths: Paths) -> int:
+    """Return the number of the call that a result belongs to, which waits for none any more."""
+    key = value_at(item, paths["reply_id"])
+    place = next((each for each in waiting if None in (key, each[0]) or each[0] == key), None)
+    if place is None:
+        raise BenchmarkError(
+            f"there is a result without a call, {key or 'no id'} ([calls] at, each, id)"
+        )
+    waiting.remove(place)
+    return place[1]
+
+
+def _call_in(item: Any, message: Any, paths: Paths) -> EntryCall | None:
+    """Return the call that an item is; None for a message without a call."""
+    tool, arguments = value_at(item, paths["tool"]), value_at(item, paths["arguments"], NOTHING)
+    is_message = not isinstance(tool, str) or value_at(item, paths["role"]) is not None
+    if arguments is NOTHING and is_message:
+        return None
+    if not isinstance(tool, str):
+        raise BenchmarkError(f"a call has no tool at {paths['tool']!r} ([calls] tool)")
+    given = parsed({} if arguments in (NOTHING, None, "") else arguments)
+    if not isinstance(given, dict):
+        fault = f"not JSON: {given[:60]!r}" if isinstance(given, str) else "not an object"
+        raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
+    thought = str(value_at(message, paths["thought"]) or "")
+    returned = value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
+    return EntryCall(tool.strip(), given, thought, returned)
+
+
 _IMAGE_MARKS = re.compile(r"^(\s*<image>)+|(<image>\s*)+$")
-_WHOLE_CALL = re.compile(r"\s*[\w.]+\(.*\)\s*", re.DOTALL)
-_ACTION = re.compile(r"^(?:\s*Thought:(.*?)\n)?\s*Action:([^\n]+)\n\s*Action Input:(.*)", re.DOTALL)
-
-
-def _written(call: str) -> tuple[str, Arguments]:
-    """Return tool and arguments of a call that is written as Python, ``Tool(a="x")``."""
-    with suppress(SyntaxError, ValueError, AttributeError):
-        tree: Any = ast.parse(call.strip(), mode="eval").body
-        if not tree.args:
-            return ast.unparse(tree.func), {
-                each.arg: ast.literal_eval(each.value) for each in tree.keywords
-            }
-    raise BenchmarkError(
-        f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)"
-    )
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

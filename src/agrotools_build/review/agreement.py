@@ -23,7 +23,7 @@ from agrotools.core import (
 from agrotools.loading.sample_checks import matches_slot
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools_build.references import steps_in
-from agrotools_build.review.line_journal import LineJournal
+from agrotools_build.review.line_journal import JournalLine, LineJournal
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
@@ -64,14 +64,12 @@ class Edits(FrozenModel):
     slots: dict[str, SlotEdit] = {}
 
 
-class Decision(FrozenModel):
+class Decision(JournalLine):
     """Decision of one reviewer on one sample.
 
-    ``content`` identifies the reviewed version of the sample; a decision on another version does not count. ``id`` is
-    created by the page, so that a repeated save is stored once.
+    ``content`` identifies the reviewed version of the sample; a decision on another version does not count.
     """
 
-    id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
     sample: Annotated[str, Field(max_length=120)]
     content: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     reviewer: Reviewer

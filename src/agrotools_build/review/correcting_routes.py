@@ -28,7 +28,7 @@ from agrotools.core import (
     SampleFile,
     first_error,
 )
-from agrotools.formats.benchmark import FILES_FOLDER
+from agrotools.formats.benchmark import FILES_FOLDER, Benchmark
 from agrotools.loading.sample_checks import tool_or_none
 from agrotools_build.composing import CannotCompose, StepRunner
 from agrotools_build.labels import read_labels
@@ -162,12 +162,11 @@ class Correcting:
 
     def _toolset(self) -> list[str]:
         """Return the tools of the benchmark that are installed here."""
-        benchmark = self.material.benchmark
-        assert benchmark is not None
-        declared = {tool.name for tool in benchmark.header.declared}
+        header = self._benchmark.header
+        declared = {tool.name for tool in header.declared}
         return [
             name
-            for name in benchmark.header.toolset
+            for name in header.toolset
             if name not in declared and tool_or_none(name) is not None
         ]
 
@@ -180,9 +179,7 @@ class Correcting:
                 if file.path not in seen:
                     seen.add(file.path)
                     yield self._shown_file(sample_id, file)
-        benchmark = self.material.benchmark
-        assert benchmark is not None
-        self._unused = unused_pictures(benchmark.root, seen)
+        self._unused = unused_pictures(self._benchmark.root, seen)
         for number, (path, file) in enumerate(self._unused.items()):
             facts = self._shown_file(NO_SAMPLE, file)
             yield {**facts, "name": path, "as": file.name, "src": f"editor/file/{number}"}
@@ -264,17 +261,15 @@ class Correcting:
         self, steps: list[ReferenceStep], files: tuple[SampleFile, ...], base: Sample | None
     ) -> KnownLabels:
         """Return what the labels of the folder, as it was built, say of the results of steps."""
-        benchmark = self.material.benchmark
-        assert benchmark is not None
         if self._labels is None:
+            benchmark = self._benchmark
             self._labels = FolderLabels(benchmark.samples, read_labels(benchmark.root))
         return known_labels(steps, files, self._labels, base)
 
     async def _started(self) -> StepRunner:
         async with self._starting:
             if self._runner is None:
-                benchmark = self.material.benchmark
-                assert benchmark is not None
+                benchmark = self._benchmark
                 runner = StepRunner(
                     benchmark.root,
                     toolset=self._toolset(),
@@ -382,6 +377,12 @@ class Correcting:
         if self.material.versions is None:
             raise HTTPException(409, _CANNOT_WRITE)
         return self.material.versions
+
+    @property
+    def _benchmark(self) -> Benchmark:
+        benchmark = self.material.benchmark
+        assert benchmark is not None  # it has versions
+        return benchmark
 
     def _base(self, key: str) -> Sample | None:
         """Return the sample under a key; None for the key of a new question."""

@@ -4,7 +4,9 @@ import errno
 import os
 import threading
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import Field
 
 from agrotools.core import BenchmarkError, FrozenModel
 from agrotools.core.files import read_lines, sync
@@ -13,19 +15,17 @@ from agrotools.core.systems import locked
 _HINT = "remove that line"
 
 
-class _WithId(Protocol):
-    @property
-    def id(self) -> str: ...
+class JournalLine(FrozenModel):
+    """Line of a journal. ``id`` is created by the page, so that a line that is sent again is stored once."""
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
 
 
-Line = TypeVar("Line", bound=FrozenModel)
+Line = TypeVar("Line", bound=JournalLine)
 
 
 class LineJournal(Generic[Line]):
-    """Lines of one kind in a file, made by the first write; RunStoreError if it cannot be read.
-
-    Every line has an ``id``, so that a line that is sent again is stored once.
-    """
+    """Lines of one kind in a file, made by the first write; RunStoreError if it cannot be read."""
 
     def __init__(self, path: Path, kind: type[Line]) -> None:
         self.path, self._kind = path, kind
@@ -60,8 +60,7 @@ class LineJournal(Generic[Line]):
                 file.read().rfind(b"\n") + 1
             )  # what a write that was cut off left; the page sends it again
             self._lines = read_lines(self.path, self._kind, _HINT)
-            own_id = cast(_WithId, line).id
-            if any(own_id == cast(_WithId, stored).id for stored in self._lines):
+            if any(line.id == stored.id for stored in self._lines):
                 return False
             content = line.model_dump_json(exclude_defaults=True, by_alias=True).encode() + b"\n"
             if os.write(file.fileno(), content) < len(content):

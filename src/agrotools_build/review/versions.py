@@ -8,23 +8,21 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
-from agrotools.core import BenchmarkError, FrozenModel, Sample, first_error
+from agrotools.core import BenchmarkError, Sample, first_error
 from agrotools_build.review.agreement import Reviewer
-from agrotools_build.review.line_journal import LineJournal
+from agrotools_build.review.line_journal import JournalLine, LineJournal
 
 VERSIONS_FILE = "versions.jsonl"
 FROM_NOTHING = ""
 """``of`` of a version whose question was written from nothing."""
 
 
-class Version(FrozenModel):
+class Version(JournalLine):
     """Version of a sample that a reviewer saved. ``of``: content that it replaces (:func:`content_of`)."""
 
-    id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
     sample: dict[str, JsonValue]
     of: str = FROM_NOTHING
     by: Reviewer

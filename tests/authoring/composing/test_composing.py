@@ -2,6 +2,7 @@
 
 import pytest
 
+from agrotools.calling.services import run_now
 from agrotools.core import ErrorInfo, Observation, ReferenceStep
 from agrotools_build.composing import (
     CannotCompose,
@@ -10,12 +11,9 @@ from agrotools_build.composing import (
     TraceStep,
     bound_slot,
     compose_sample,
-    reference_to,
-    result_values,
-    run_now_with,
     tolerance_of,
-    unit_of,
 )
+from agrotools_build.composing.binding import unit_of
 from agrotools_build.composing.tolerance import tolerance_source
 from support.composed import part, picture, ran
 
@@ -43,13 +41,9 @@ def _reason(call):
 
 
 @pytest.mark.unit
-def test_values_of_a_result_have_paths_that_name_them_and_units():
-    result = {"lesions": [{"area_mm2": 2.5}], "grade": None, "notes": ["a note"]}
-    (value,) = result_values(result)
-    assert value == ("lesions[0].area_mm2", 2.5)
-    assert unit_of(value.path) == "mm2"
+def test_the_name_of_a_field_states_its_unit():
+    assert unit_of("lesions[0].area_mm2") == "mm2"
     assert unit_of("count") is None
-    assert reference_to(2, value.path) == "steps[2].observation.lesions[0].area_mm2"
 
 
 @pytest.mark.unit
@@ -262,24 +256,22 @@ def test_a_look_up_that_fails_on_what_a_label_says_gives_no_sample(tmp_path):
     assert _reason(lambda: compose_sample(written, tmp_path)) == "call_fails"
 
 
+async def _traced(root, files, steps):
+    async with StepRunner(root) as runner:
+        return await runner.run_trace(files, steps)
+
+
 @pytest.mark.process
-def test_a_trace_runs_with_values_of_earlier_steps_and_a_step_alone_after_others(tmp_path):
+def test_a_trace_runs_with_values_of_earlier_steps(tmp_path):
     files = (picture(tmp_path),)
     first = TraceStep(tool="calculate", arguments={"expression": "3 * 7"})
     variables = {"a": {"$ref": "steps[0].observation.value"}}
     second = TraceStep(tool="calculate", arguments={"expression": "a + 1", "variables": variables})
     unknown = TraceStep(tool="no_such_tool")
-
-    async def work(runner):
-        trace = await runner.run_trace(files, [first, second, unknown])
-        again = await runner.run_step(files, trace.steps[:1], second)
-        return trace.steps, again
-
-    steps, again = run_now_with(StepRunner(tmp_path), work)
+    steps = run_now(_traced(tmp_path, files, [first, second, unknown])).steps
     assert steps[1].observation.result["value"] == 22
     assert steps[1].arguments["variables"]["a"]["value"] == 21
     assert steps[2].observation.error.kind == "unknown_tool"
-    assert again.observation == steps[1].observation
 
 
 @pytest.mark.process
@@ -288,10 +280,6 @@ def test_a_step_cannot_refer_to_a_later_one(tmp_path):
         tool="calculate",
         arguments={"expression": "a", "variables": {"a": {"$ref": "steps[1].observation.value"}}},
     )
-
-    async def work(runner):
-        return await runner.run_trace((picture(tmp_path),), [later])
-
     with pytest.raises(CannotCompose, match=r"step 1 .* refers to step 2 ") as raised:
-        run_now_with(StepRunner(tmp_path), work)
+        run_now(_traced(tmp_path, (picture(tmp_path),), [later]))
     assert raised.value.reason == "call_fails"

@@ -87,6 +87,7 @@ _ASKED = "Is image_1.jpg above 12.5 % or rather 3 mm wider than image_2.jpg, rus
     ("wording", "reason"),
     [
         ("Rust or scab: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg?", ""),
+        ("Rust or scab? Is image_1.jpg over 12.5 percent, or 3 millimetres wider than image_2.jpg?", ""),
         (_ASKED.upper().replace("IMAGE_1.JPG", "image_1.jpg").replace("IMAGE_2.JPG", "image_2.jpg"), "no_change"),
         ("Rust or scab: is image_1.jpg over 13 %, or 3 mm wider than image_2.jpg?", "changed_numbers"),
         ("Rust or scab: is image_1.jpg over 12.5 %, or 3 cm wider than image_2.jpg?", "changed_units"),
@@ -96,8 +97,6 @@ _ASKED = "Is image_1.jpg above 12.5 % or rather 3 mm wider than image_2.jpg, rus
         ("Rust, mosaic or scab: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg?", "changed_options"),
         ("Rust or scab or bean angular leaf spot: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg?",
          "changed_options"),
-        ("Rust or scab: is image_1.jpg over 12.5 %, or 3 mm wider than image_2.jpg? And who asks?",
-         "changed_questions"),
     ],
 )  # fmt: skip
 def test_a_wording_keeps_numbers_units_files_and_options(wording, reason):

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from agrotools.agents.baselines.colours import (
-    NUMBERS,
     ColoursPolicy,
     file_numbers,
     likelihood_of_files,
@@ -30,7 +29,7 @@ def picture(path: Path, low: int, high: int) -> Path:
 def test_a_file_has_seven_numbers_and_one_that_is_missing_has_none(tmp_path) -> None:
     numbers = file_numbers(str(picture(tmp_path / "field.jpg", 40, 200)))
     assert numbers is not None
-    assert len(numbers) == NUMBERS
+    assert len(numbers) == 7
     assert 0.4 < numbers[0] < 0.55
     assert file_numbers(str(tmp_path / "none.jpg")) is None
     assert likelihood_of_files(shipped_rule(), [str(tmp_path / "none.jpg")]) == 0.0

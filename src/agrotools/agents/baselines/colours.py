@@ -27,8 +27,6 @@ from agrotools.text.answer_form import UNKNOWN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NUMBERS = 7
-"""Numbers of a file."""
 _CHANNELS = 3
 _SIDE_PX = 128
 """Pictures are read at about this size, which their mean colours do not need more of."""
