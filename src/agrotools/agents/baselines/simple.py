@@ -223,7 +223,8 @@ def _turns(record: Record) -> tuple[Action, ...]:
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:
             calls = tuple(step.call for step in steps if step.call is not None)
-            refused = first.observation.error if first.refused and first.observation else None
+            is_refused = first.source == "none" and first.observation is not None
+            refused = first.observation.error if is_refused else None
             actions.append(
                 CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused)
             )
