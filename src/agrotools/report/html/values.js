@@ -72,13 +72,13 @@ const fieldList = (entries) =>
 
 function tableView(rows, total) {
   const [header, ...body] = rows;
-  const rowOf = (row) =>
+  const bodyRow = (row) =>
     el(
       "tr",
       {},
       row.map((cell) => el("td", {}, longText(String(cell), 120))),
     );
-  const draw = (some) => headedTable("table.data", header, some.map(rowOf));
+  const draw = (some) => headedTable("table.data", header, some.map(bodyRow));
   const box = scrollBox("Table", draw(body.slice(0, FEW_ROWS)));
   const note = body.length < total ? ` The file has ${count(total, "row")}.` : "";
   if (body.length <= FEW_ROWS) return box;
