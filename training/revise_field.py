@@ -482,7 +482,7 @@ def executor_with(recorded: dict[str, Any]) -> type:
         async def run(self, call: Any, workspace: Any, toolset: Any) -> Any:
             key = call_key(call.tool, dict(call.arguments), workspace.files)
             if call.tool not in _EXACT and key in recorded:
-                return ToolOutcome(recorded[key], recorded=True)
+                return ToolOutcome(recorded[key], source="recording")
             return await super().run(call, workspace, toolset)
 
     return RecordedFirst

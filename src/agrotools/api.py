@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from agrotools.agents.modes import Policy, check_object, object_name
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
 from agrotools.core.errors import InvalidRunError
-from agrotools.core.spelling import names_hint
-from agrotools.core.texts import count_text, counted_names
+from agrotools.core.texts import count_text, counted_names, names_hint
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.manifest import Manifest
 from agrotools.models.base import Model

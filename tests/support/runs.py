@@ -5,7 +5,7 @@ from typing import Any
 
 from agrotools.core import Record, Score, Step, Trajectory
 from agrotools.formats.manifest import Manifest
-from agrotools.scoring.aggregate import tallied
+from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.lost_points import LostPoints
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.scoring.summary import Summary
@@ -51,5 +51,8 @@ def summarise(
     **description: Any,
 ) -> Summary:
     """Return the metrics of records, with their score rows or by scoring them; ``description``: further fields."""
-    tally = tallied(records, scores, lost)
+    tally = RunAggregator(lost=lost)
+    rows_of = map(score_record, records) if scores is None else scores
+    for each, rows in zip(records, rows_of, strict=True):
+        tally.add(each, rows)
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)

@@ -238,7 +238,10 @@ def _answered(
     termination: Termination,
     reason: str = "",
 ) -> Trajectory:
-    """Return the trajectory of an answer; its termination is ``no_form`` if the form was asked for and is not given."""
+    """Return the trajectory of an answer; its termination is ``no_form`` if the form was asked for and is not given.
+
+    ``reason``: why the answer is the last one, if the model did not choose so; it stays, before the gaps of the form.
+    """
     step = Step(
         turn=turn,
         kind="answer",
@@ -250,7 +253,7 @@ def _answered(
     )
     if lacks_form(step, view.form):
         termination = "no_form"
-        reason = _why_no_form(step, view)
+        reason = "; ".join(filter(None, (reason, _why_no_form(step, view))))
     return Trajectory(steps=(*steps, step), termination=termination, reason=reason)
 
 
@@ -286,8 +289,8 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
                 thought=kept_text(action.thought) if is_first else "",
                 reply=action.reply if is_first else None,
                 seconds=outcome.seconds,
-                cached=outcome.cached,
-                recorded=outcome.recorded,
+                cached=outcome.source == "cache",
+                recorded=outcome.source == "recording",
                 refused=action.refused is not None,
             )
         )

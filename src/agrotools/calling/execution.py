@@ -304,7 +304,7 @@ class ToolExecutor:
         async with lock:  # wait for an equal call that is running instead of running it twice
             if found := await asyncio.to_thread(cache.get, key):
                 observation = await asyncio.to_thread(_observation, found, workspace)
-                return ToolOutcome(observation, time.perf_counter() - started, cached=True)
+                return ToolOutcome(observation, time.perf_counter() - started, "cache")
             return await self._run_and_observe(checked, workspace, cache, key)
 
     def _checked(

@@ -170,6 +170,11 @@ class Observation(FrozenModel):
         return not self.result and self.error is None and not self.artifacts
 
 
+ResultSource = Literal["tool", "cache", "recording", "none"]
+"""Where the observation of a call comes from: the tool that ran, the cache of results, the observation that the
+reference recorded beforehand, or no tool at all, because the protocol did not allow the call."""
+
+
 @dataclass(frozen=True)
 class ToolOutcome:
     """Outcome of a tool call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
@@ -177,9 +182,7 @@ class ToolOutcome:
     observation: Observation
     seconds: float = 0.0
     """Wall time of the tool itself, or of the look-up if the result came from the cache."""
-    cached: bool = False
-    recorded: bool = False
-    """True if no tool was run: the observation was recorded beforehand."""
+    source: ResultSource = "tool"
     log: str = ""
 
 
@@ -206,10 +209,20 @@ class Step(FrozenModel):
     seconds: float = 0.0
     """Wall time of the tool call, seconds."""
     cached: bool = False
+    """This and the next two are the stored form of :attr:`source`: at most one of them is True."""
     recorded: bool = False
     """True if no tool was run: the observation is the recorded one of the reference."""
     refused: bool = False
     """True if no tool was run: the protocol did not allow the call, and the observation gives the reason."""
+
+    @property
+    def source(self) -> ResultSource:
+        """Where the observation of a call comes from."""
+        if self.refused:
+            return "none"
+        if self.recorded:
+            return "recording"
+        return "cache" if self.cached else "tool"
 
 
 class Trajectory(FrozenModel):
@@ -223,7 +236,7 @@ class Trajectory(FrozenModel):
 
     @property
     def answer(self) -> str | None:
-        """The final answer; None if there is none, or if its form is not given."""
+        """The final answer; None if there is none, or if its form was asked for and is not given (``no_form``)."""
         return self.answer_text if self.termination != "no_form" else None
 
     @property

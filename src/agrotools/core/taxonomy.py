@@ -38,8 +38,14 @@ Termination = Literal[
     "timeout",
     "infrastructure",
 ]
-"""Reasons why a sample ended. Only ``infrastructure`` makes it *invalid* (not the model's failure). ``no_form``: the
-answer form was asked for, and its values were not all given."""
+"""Reasons why a sample ended. Only ``infrastructure`` makes it *invalid* (not the model's failure).
+
+``no_form``: whoever answered was asked for the answer form (a closing message was sent, or values were to be returned),
+and a value is still missing or not read. It takes the place of ``answered`` and of ``max_steps``; of a last answer at
+the turn limit, the reason of the trajectory says both. An answer that came in a file, and that nobody was asked about,
+is ``answered`` even without its form: nobody was asked for it, and the values that it does give are scored. How many of
+those lack a form is counted from their texts (:class:`agrotools.scoring.summary.NoForm`), not from this word.
+"""
 
 FAMILIES: dict[str, str] = {
     "RR": "Recognition and Retrieval",

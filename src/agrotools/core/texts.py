@@ -1,7 +1,7 @@
 """Short texts that all rooms write alike: numbers with nouns, names, commands, hints, first errors of a file."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -60,6 +60,18 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = get_close_matches(name, known, n=2)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
+
+
+def names_hint(name: str, known: Collection[str], names: str) -> str:
+    """Return the hint for an unknown name: the nearest known one, if one is near, and all names.
+
+    ``names``: all names, as the user reads them.
+
+    >>> names_hint("oracel", ["oracle", "guess"], "known: oracle, guess")
+    'did you mean oracle? known: oracle, guess'
+    """
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}? {names}" if near else names
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:

@@ -163,7 +163,10 @@ def check_replies(replies: GivenReplies, records: Iterable[Record]) -> None:
 
 
 def with_reply(record: Record, reply: str | None) -> Record:
-    """Return a record whose answer has its form in the ``reply`` to the closing message; unchanged without one."""
+    """Return a record whose answer has its form in the ``reply`` to the closing message; unchanged without one.
+
+    It now was asked for its form, so that it ends as ``no_form`` if the reply does not complete it, as in a run.
+    """
     trajectory = record.trajectory
     if reply is None or trajectory is None or not trajectory.steps:
         return record

@@ -1,7 +1,7 @@
 """Rows of a file of predictions as answers to samples: which sample a row belongs to, and what repeated rows are."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agrotools.core import Mode, UsageError
@@ -113,30 +113,45 @@ def match_rows(
     matches, unmatched = _matches(table, benchmark, file, choosing)
     matches, unmatched[_OTHER_GOLD] = _of_own_gold(matches, table, file)
     taken = take_columns(table, matches, items, file, choosing)
-    others = taken.others
     by = Counter(match.by for match in matches)
     _say_ids(table, by, choosing)
     _say_only(whole, choosing)
     problems = defaultdict[str, list[str]](list)
     problems.update({kind: rows for kind, rows in unmatched.items() if rows})
     chosen = _of_one_setting(matches, table.names, taken, choosing)
-    changed = _with_plain_numbers(chosen, taken, file, choosing, problems)
-    if table.own and taken.whole == table.own:
-        changed, taken = _as_values(changed, table.own)
-    column = PredictionColumn(
-        changed, taken, items, file, are_replies=bool(table.form), of_table=of_table
-    )
-    for name in others:
-        if f"--only={name}" not in choosing.decided:
-            choosing.readings.leave(f"column {name}")
-    given = _answers(changed, column)
-    if column.other_keys:
-        choosing.readings.leave(f"in column {taken.whole}: {column.named_keys()}")
+    given = _given_answers(table, chosen, taken, items, file, choosing, of_table=of_table)
     answers, epochs = _by_epoch(given, choosing, problems)
     matched = len({key[:2] for key in answers})
     counts = RowCounts(len(table.rows), matched, dict(by), problems, table.hidden, epochs)
     turns = [len(row[key]) for row in table.rows for key in MODES_OF_KEYS if is_list(row.get(key))]
     return MatchedRows(answers, counts, max(turns, default=1))
+
+
+def _given_answers(
+    table: PredictionRows,
+    matches: Sequence[MatchedRow],
+    taken: TakenColumns,
+    items: Collection[str],
+    file: str,
+    choosing: Choosing,
+    *,
+    of_table: bool,
+) -> dict[tuple[Mode, str], list[_Given]]:
+    """Return the answers of rows by mode and sample, and say which columns and keys of objects are not read."""
+    others = taken.others
+    matches = _with_plain_numbers(matches, taken, file, choosing)
+    if table.own and taken.whole == table.own:
+        matches, taken = _as_values(matches, table.own)
+    column = PredictionColumn(
+        matches, taken, items, file, are_replies=bool(table.form), of_table=of_table
+    )
+    for name in others:
+        if f"--only={name}" not in choosing.decided:
+            choosing.readings.leave(f"column {name}")
+    given = _answers(matches, column)
+    if column.other_keys:
+        choosing.readings.leave(f"in column {taken.whole}: {column.named_keys()}")
+    return given
 
 
 def _matches(
@@ -349,11 +364,7 @@ def _tells_apart(matches: Sequence[MatchedRow], name: str, taken: TakenColumns) 
 
 
 def _with_plain_numbers(
-    matches: Sequence[MatchedRow],
-    taken: TakenColumns,
-    file: str,
-    choosing: Choosing,
-    problems: dict[str, list[str]],
+    matches: Sequence[MatchedRow], taken: TakenColumns, file: str, choosing: Choosing
 ) -> list[MatchedRow]:
     """Return the rows with plain values, and with decimal points in their numbers."""
     names = [taken.whole] if taken.whole else taken.items
@@ -362,9 +373,7 @@ def _with_plain_numbers(
     plain = with_plain_values(rows, written, choosing.readings)
     matches = [match._replace(row=row) for match, row in zip(matches, plain, strict=True)]
     columns = read_columns(matches, names, taken.whole)
-    changed, settled = with_decimal_points(plain, columns, file, choosing)
-    if settled:
-        problems["commas that the right answers settle"] = settled
+    changed = with_decimal_points(plain, columns, file, choosing)
     return [match._replace(row=row) for match, row in zip(matches, changed, strict=True)]
 
 
@@ -415,10 +424,6 @@ def _by_epoch(
     if repeated:
         grouped = _as_chosen(grouped, repeated, choosing, problems)
     epochs = sorted({epoch for groups in grouped.values() for epoch in groups})
-    most = max(map(len, grouped.values()))
-    if len(epochs) > most:  # each sample has values of its own, such as random seeds
-        grouped = {key: _ranked(groups) for key, groups in grouped.items()}
-        epochs = [(at,) for at in range(most)]
     number_of = {epoch: number for number, epoch in enumerate(epochs)}
     answers: dict[Key, list[tuple[str, GivenAnswer]]] = {}
     for (mode, sample_id), groups in grouped.items():
@@ -428,11 +433,6 @@ def _by_epoch(
     if len(epochs) > 1:
         choosing.readings.take(f"{len(epochs)} epochs")
     return answers, len(epochs)
-
-
-def _ranked(groups: _Groups) -> _Groups:
-    """Return the rows of a sample by the place of their epoch among its epochs."""
-    return {(at,): groups[epoch] for at, epoch in enumerate(sorted(groups))}
 
 
 def _grouped(rows: Sequence[_Given], *, is_told: bool) -> _Groups:

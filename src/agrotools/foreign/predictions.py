@@ -395,6 +395,7 @@ def _record_of(benchmark: Benchmark, item: WorkItem, answer: GivenAnswer, file: 
     if answer is None or isinstance(answer, NoReply):
         reason = f"no reply in {file}: {answer.error}" if answer else f"no prediction in {file}"
         return Record(sample=item.sample, mode=item.mode, epoch=item.epoch, invalid=reason)
+    # Also without its form: nobody was asked for it. Only with_reply can end as no_form.
     step = Step(turn=0, kind="answer", text=in_form(item.sample, answer))
     return Record(
         sample=item.sample,

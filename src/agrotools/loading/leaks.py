@@ -166,15 +166,11 @@ def names_tool(query: str, tool: str) -> bool:
 
     A name with underscores counts anywhere. Its words with spaces between them (``fruit weight``) may be words of the
     matter, as may a name of one word (``plot``, ``weight``): they count only as an order (``plot the``, ``calculate
-    how``, ``please measure crop weed area``) or next to ``use``, ``call`` or ``tool``, so that a plot of land and ``use
-    the weight`` are no match.
+    how``) or next to ``use``, ``call`` or ``tool``, so that a plot of land and ``use the weight`` are no match.
     """
     words = normalise_words(tool)
-    if " " in words:
-        # Several words after "please" or "you" are an order, whatever comes behind them.
-        asked_for = rf"\b(?:please|you)\s+{words}\b"
-        if has_word(query, tool) or re.search(asked_for, query, re.IGNORECASE):
-            return True
+    if " " in words and has_word(query, tool):
+        return True
     order = rf"{_AS_ORDER}{words}\s+{_OBJECT}\b"
     used = rf"\b(?:use|using|call|calling|run|invoke)\s+`?{words}\b"
     beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|{WORD_START}{words}(?:工具|函数)|用{words}{WORD_END}"

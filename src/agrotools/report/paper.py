@@ -5,7 +5,7 @@ whose entries are explained there. Where table headers of a paper contradict its
 column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from types import MappingProxyType
@@ -159,18 +159,6 @@ class RunsBesidePaper:
             PaperComparison(**each) for each in self.paper.about.get("comparisons", ())
         ]
         self._metrics = {each.scores for each in self._comparisons}
-
-    def add_run(
-        self,
-        manifest: Manifest,
-        scored: Iterable[tuple[Record, Sequence[Score]]],
-        summary: Summary | None = None,
-    ) -> None:
-        """Add the records of a run, each with its score rows."""
-        run = RunParts(manifest)
-        for record, scores in scored:
-            self.add_record(run, record, scores)
-        self.finish_run(run, summary)
 
     def add_record(self, run: RunParts, record: Record, scores: Sequence[Score]) -> None:
         """Add a record to the parts of its run; ``scores``: its score rows."""

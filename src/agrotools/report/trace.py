@@ -30,7 +30,7 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.record import Fault, literal_value
+from agrotools.core.record import Fault, ResultSource, literal_value
 from agrotools.report.layout import (
     MARK_STYLES,
     NEARLY,
@@ -146,13 +146,15 @@ def call_text(step: ReferenceStep) -> str:
 
 def _time_text(step: Step) -> str:
     """Return the duration of a call, or the reason why no tool was run."""
-    if step.refused:
-        return "rejected, tool not run"
-    if step.recorded:
-        return "recorded"
-    if step.cached:
-        return "cached"
-    return f"{step.seconds:.2f} s"
+    return _TIME_OF.get(step.source) or f"{step.seconds:.2f} s"
+
+
+_TIME_OF: Mapping[ResultSource, str] = {
+    "none": "rejected, tool not run",
+    "recording": "recorded",
+    "cache": "cached",
+}
+"""Words in place of the seconds of a call whose tool did not run."""
 
 
 def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from agrotools.agents.options import ExternalAgentOptions
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
 from agrotools.core.installed import benchmark_id
-from agrotools.core.spelling import names_hint
+from agrotools.core.texts import names_hint
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX

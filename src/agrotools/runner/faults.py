@@ -208,7 +208,7 @@ class FaultyTools:
                     Fault(call=number, kind=kind, landed=landed, reason=reason, original=original)
                 )
                 outcome = ToolOutcome(
-                    changed or outcome.observation, outcome.seconds, outcome.cached, log=outcome.log
+                    changed or outcome.observation, outcome.seconds, outcome.source, outcome.log
                 )
         self._calls.append((call, outcome))
         return outcome

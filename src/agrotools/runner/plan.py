@@ -349,7 +349,7 @@ class RecordedTools:
                 "nothing was recorded of this call", "run the tool itself: choose another --backend"
             )
         # Artifacts of a recorded observation are in no workspace: a later call can name them, but not open them.
-        return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
+        return ToolOutcome(observation.model_copy(update={"artifacts": ()}), source="recording")
 
     def _matches(self, call: ToolCall, step: ReferenceStep) -> bool:
         if call.tool != step.tool:

@@ -17,7 +17,7 @@ from agrotools.agents.protocols import RunProtocol
 from agrotools.core import MODES, Mode, Sample, SampleView, UsageError
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.core.installed import WithPlugins
-from agrotools.core.spelling import names_hint
+from agrotools.core.texts import names_hint
 from agrotools.formats.benchmark import facts_of
 from agrotools.loading import Benchmark
 from agrotools.models import (

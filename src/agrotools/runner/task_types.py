@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agrotools.core import FAMILY_OF_TASK_TYPE, Sample, UsageError
-from agrotools.core.spelling import names_hint
+from agrotools.core.texts import names_hint
 from agrotools.formats.manifest import TaskTypes
 from agrotools.loading import Benchmark
 

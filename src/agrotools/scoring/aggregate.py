@@ -376,17 +376,11 @@ def _is_averaged(metric: str, mode: Mode) -> bool:
     return metric in STEP_METRICS if mode == "step-by-step" else is_outcome(metric)
 
 
-def tallied(
-    records: Sequence[Record],
-    scores: Iterable[Sequence[Score]] | None = None,
-    lost: LostPoints | None = None,
-) -> RunAggregator:
-    """Return the aggregator of records, which are scored if their rows are not given."""
+def tallied(records: Iterable[Record], lost: LostPoints | None = None) -> RunAggregator:
+    """Return the aggregator of records, which it scores."""
     tally = RunAggregator(lost=lost)
-    for record, rows in zip(
-        records, map(score_record, records) if scores is None else scores, strict=True
-    ):
-        tally.add(record, rows)
+    for record in records:
+        tally.add(record, score_record(record))
     return tally
 
 

@@ -124,7 +124,7 @@ class EventCounts:
             self._counts["formless"] += step.formless
             self._counts["unparseable"] += step.kind == "unparseable"
             self._counts["tool_calls"] += step.kind == "call"
-            self._counts["recorded"] += step.recorded
+            self._counts["recorded"] += step.source == "recording"
             if step.call:
                 self._counts["read_texts"] += _texts_read(step.call, record.sample)
             if step.observation and step.observation.error:

@@ -227,7 +227,7 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
     error = own.observation.error if own.observation else None
     # The very arguments that worked in the reference are not at fault: this tool is another one, such as a server's.
     is_rejected = error is not None and error.kind == "invalid_argument" and not same
-    if not wrong and (own.refused or is_rejected):
+    if not wrong and (own.source == "none" or is_rejected):
         works = step.observation is not None and step.observation.ok
         return frozenset(own.call.arguments) or frozenset(step.arguments) if works else wrong
     return wrong

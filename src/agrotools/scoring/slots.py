@@ -217,6 +217,8 @@ def _harmful_row(
 
 def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     answer = trajectory.answer
+    # None also of no_form: a form that was asked for and is not whole scores 0, while an imported answer that nobody
+    # was asked about is answered, and scores by the values that it gives.
     if answer is None:
         reading: dict[str, JsonValue] = {"rule": "no answer"}
         if (

@@ -416,7 +416,6 @@ def planned_detectable(
     squared_weights: Sequence[float] | None = None,
     *,
     correlation: float = 0.0,
-    within: float = WITHIN_CLUSTERS,
 ) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
@@ -427,11 +426,11 @@ def planned_detectable(
         sizes: number of samples of each cluster, or the sum of their weights.
         squared_weights: sum of the squared weights of the samples of each cluster; None: all weigh the same.
         correlation: correlation of the two runs' scores of a sample; 0 for runs on different samples.
-        within: correlation of the scores of two samples of a cluster in one run.
     """
     if squared_weights is None:
         squared_weights = sizes
-    variance = 0.25 * _variance_of_sum(sizes, squared_weights, within) / sum(sizes) ** 2
+    variance_of_sum = _variance_of_sum(sizes, squared_weights, WITHIN_CLUSTERS)
+    variance = 0.25 * variance_of_sum / sum(sizes) ** 2
     is_plain = [*squared_weights] == [*sizes]
     n_clusters = len(sizes) if is_plain else effective_number(sizes)
     error = (2 * (1 - correlation) * variance) ** 0.5

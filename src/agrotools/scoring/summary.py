@@ -290,7 +290,11 @@ class ModeSummary(FrozenModel):
 
     @property
     def no_form_share(self) -> float | None:
-        """Share of the valid records (prediction files: of the answers) without their form; None if there are none."""
+        """Share of the valid records (prediction files: of the answers) without their form; None if there are none.
+
+        In a run, they are those that ended as ``no_form``. An imported answer never does unless it was asked for again,
+        so that there :attr:`no_form` counts the texts without a complete form.
+        """
         if self.no_form is not None:
             return self.no_form.share
         n = self.n_records - self.invalid.n

@@ -69,6 +69,7 @@ class Material:
     roots: list[Path]
     artifact_folders: list[Path]
     flags: dict[str, list[Finding]]
+    """flags by sample id, as they were raised; :meth:`shown_flags` for people and files"""
     benchmark: Benchmark | None = None
     notes: list[str] = field(default_factory=list)
     versions: Versions | None = None
@@ -98,10 +99,16 @@ class Material:
         if self.versions is None:
             return
         for sample_id, sample in self.versions.update(self.contents).items():
-            # They were raised on another content, but may still hold: a reviewer must see them.
-            flags = [_of_earlier_content(flag) for flag in self.flags.get(sample_id, ())]
-            self.flags[sample_id] = flags
-            self.facts[sample_id] = facts_of_sample(sample, flags)
+            self.facts[sample_id] = facts_of_sample(sample, self.flags.get(sample_id, ()))
+
+    def shown_flags(self, sample_id: str) -> list[Finding]:
+        """Return the flags of a sample; those of a corrected one say that they were raised before.
+
+        They were raised on another content, but may still hold: a reviewer must see them.
+        """
+        flags = self.flags.get(sample_id, [])
+        is_corrected = self.versions is not None and self.versions.sample(sample_id) is not None
+        return [*map(_of_earlier_content, flags)] if is_corrected else flags
 
     def history(self, sample_id: str) -> list[Version]:
         """Return the versions of a sample that reviewers saved, the oldest first."""
@@ -213,9 +220,8 @@ _BEFORE = "before the correction: "
 
 
 def _of_earlier_content(flag: Finding) -> Finding:
-    if flag.message.startswith(_BEFORE):
-        return flag
-    return flag.model_copy(update={"message": f"{_BEFORE}{flag.message}"})
+    """Return a flag whose message says that it was raised before a correction, once if an earlier review said so."""
+    return flag.model_copy(update={"message": _BEFORE + flag.message.removeprefix(_BEFORE)})
 
 
 def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
@@ -464,7 +470,7 @@ def _write_reviewed(
         if (root / LABELS_FILE).is_file():
             write_labels(folder, read_labels(root))
         if (root / QUALITY_FILE).is_file():
-            flags = [flag for sample in prepared for flag in material.flags.get(sample.id, ())]
+            flags = [flag for sample in prepared for flag in material.shown_flags(sample.id)]
             write_findings(folder, flags)
         write_benchmark(folder, header, prepared)
         faults = validate_folder(folder)

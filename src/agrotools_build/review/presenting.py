@@ -281,7 +281,7 @@ def present(material: Material, pictures: PictureRenderer, sample: Sample) -> di
             for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)
         ],
         "slots": [_slot(slot, results) for slot in sample.answer],
-        "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
+        "flags": [*material.shown_flags(sample.id), *reference_flags(sample)],
     }
 
 

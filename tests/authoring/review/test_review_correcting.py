@@ -132,7 +132,7 @@ def test_doubts_stay_after_a_correction_and_say_that_they_are_of_before(base: Sa
         material.versions.append(version(changed, material.contents[base.id], number))
         material.update()
         changed = changed.model_copy(update={"query": "How much of it is green, doubled?"})
-    (flag,) = material.flags[base.id]
+    (flag,) = material.shown_flags(base.id)
     assert flag.message == "before the correction: the tolerance is wide"
     assert "doubt" in material.facts[base.id].flags
 

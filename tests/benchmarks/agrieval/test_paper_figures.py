@@ -12,7 +12,7 @@ import pytest
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
 from agrotools.formats.manifest import Manifest
-from agrotools.report.paper import RunsBesidePaper
+from agrotools.report.paper import RunParts, RunsBesidePaper
 from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -52,7 +52,7 @@ def add_run(
     manifest = Manifest.model_construct(
         benchmark="agrieval", model=model, benchmark_options=options or {}
     )
-    scored: list[tuple[Record, list[Score]]] = []
+    run = RunParts(manifest)
     for epoch, more in enumerate(epochs):
         entries = [
             (code, at < right + more) for code, (n, right) in plan.items() for at in range(n)
@@ -72,10 +72,9 @@ def add_run(
             score = Score(
                 metric=metric, version="1", sample_id=sample.id, epoch=epoch, value=float(is_right)
             )
-            scored.append(
-                (Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score])
-            )
-    tables.add_run(manifest, scored)
+            record = Record.model_construct(sample=sample, epoch=epoch, mode="no-tool")
+            tables.add_record(run, record, [score])
+    tables.finish_run(run)
     return tables
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -286,6 +287,16 @@ async def test_at_the_turn_limit_the_answer_is_asked_for_once(
         requests[1]["messages"][-1]["role"],
         "user",
     ]
+
+
+async def test_a_last_answer_without_its_form_keeps_both_reasons(
+    sample: Sample, tmp_path: Path
+) -> None:
+    said = partial(completion, "There are seven rows.")
+    replies = in_turn(call_reply("react", "1+1"), said, said, said)
+    trajectory, _ = await trajectory_of(replies, sample, tmp_path, max_steps=1)
+    assert trajectory.termination == "no_form"
+    assert trajectory.reason.startswith("no answer after 1 turns; no complete form in 2 replies; ")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ def test_a_tool_that_measures_nothing_loses_points(
     assert cover.median_error > 0.1
     assert not tool.passed_over.keys() & {"region", "bands"}, "the binding names these in when"
     assert tool.not_given  # questions on crops and weeds read more than the cover
-    assert "Points won by field-tools" in markdown(check_tables(found))
+    text = markdown(check_tables(found))
+    assert "Points won by field-tools" in text
+    assert ("all" in found.nothing_to_win) == (ours == 1)
+    assert ("Nothing is left to win" in text) == bool(found.nothing_to_win)
     seconds = [record.seconds for record in iter_records(Path(found.runs[1]))]
     again = checked(small_benchmark, tmp_path)
     assert again.won == found.won
@@ -75,17 +78,6 @@ def test_calls_that_fail_in_the_binding_are_no_refusals_of_the_server(
     found = checked(small_benchmark, tmp_path, BINDING.replace("cover * 100", "cover / 0"))
     (tool,) = found.tools
     assert (tool.refused, tool.unbound) == (0, tool.calls)
-
-
-def test_where_our_tools_have_all_points_nothing_is_left_to_win(
-    small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    found = checked(small_benchmark, tmp_path)
-    assert found.means is not None
-    assert ("all" in found.nothing_to_win) == (found.means[0] == 1)
-    said = "Nothing is left to win" in markdown(check_tables(found))
-    assert said == bool(found.nothing_to_win)
 
 
 def test_arguments_that_a_binding_passes_over_are_named(

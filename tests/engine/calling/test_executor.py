@@ -129,7 +129,7 @@ async def test_a_call_returns_result_artifact_and_what_the_sample_knows(executor
         "image/png",
     )
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
-    assert not outcome.cached
+    assert outcome.source == "tool"
     assert 0 <= outcome.seconds < 20
 
 

@@ -87,11 +87,11 @@ async def test_equal_calls_are_found_also_with_defaults_written_out(bench):
     first = await bench.call()
     workspace = bench.workspace()
     second = await bench.call(workspace=workspace)
-    assert (first.cached, second.cached) == (False, True)
+    assert (first.source, second.source) == ("tool", "cache")
     assert second.observation == first.observation
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
     await bench.call()
-    assert (await bench.call(artifact_name="figure.png")).cached
+    assert (await bench.call(artifact_name="figure.png")).source == "cache"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ async def test_whatever_can_change_the_result_is_in_the_key(bench, monkeypatch, 
         monkeypatch.setattr(hostile_tools.look, "version", "2")
     else:
         monkeypatch.setattr(hostile_tools.look, "backends", ("other",))
-    assert not (await bench.call(**arguments)).cached
+    assert (await bench.call(**arguments)).source == "tool"
 
 
 def test_data_files_of_a_tool_are_in_the_key(tmp_path):
@@ -138,7 +138,7 @@ def test_data_files_of_a_tool_are_in_the_key(tmp_path):
 async def test_typed_errors_are_kept(bench):
     first = await bench.call("fail", how="tool_error")
     second = await bench.call("fail", how="tool_error")
-    assert (first.cached, second.cached) == (False, True)
+    assert (first.source, second.source) == ("tool", "cache")
     assert second.observation == first.observation
 
 
@@ -182,9 +182,9 @@ async def test_a_spoilt_entry_is_ignored_and_written_again(bench, how):
     await bench.call()
     spoil(bench, how)
     again = await bench.call()
-    assert not again.cached
+    assert again.source == "tool"
     assert runs(again) == 2
-    assert (await bench.call()).cached
+    assert (await bench.call()).source == "cache"
 
 
 async def test_a_cache_that_cannot_be_written_costs_nothing_but_time(bench):
@@ -195,7 +195,7 @@ async def test_a_cache_that_cannot_be_written_costs_nothing_but_time(bench):
 async def test_equal_calls_at_the_same_time_run_once(bench):
     outcomes = await asyncio.gather(*(bench.call() for _ in range(8)))
     assert {runs(outcome) for outcome in outcomes} == {1}
-    assert sum(not outcome.cached for outcome in outcomes) == 1
+    assert sum(outcome.source == "tool" for outcome in outcomes) == 1
 
 
 async def test_a_cancelled_call_does_not_block_its_equals(bench):

@@ -10,7 +10,7 @@ from importlib.resources import files
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.report.paper import PaperComparison, RunsBesidePaper
+from agrotools.report.paper import PaperComparison, RunParts, RunsBesidePaper
 from agrotools.report.published import (
     IN_TEXT,
     benchmarks_with_figures,
@@ -266,7 +266,10 @@ def test_every_comparison_names_printed_columns_and_known_classes(family: str):
 def tables_of(family: str, **values: object) -> str:
     tables = RunsBesidePaper(family)
     records = [record(f"s{at}", mode="end-to-end", seconds=2 + at % 2) for at in range(12)]
-    tables.add_run(manifest(model="openai:gpt-4o", **values), [(each, []) for each in records])
+    run = RunParts(manifest(model="openai:gpt-4o", **values))
+    for each in records:
+        tables.add_record(run, each, [])
+    tables.finish_run(run)
     return rendered(tables.tables(), 100)
 
 

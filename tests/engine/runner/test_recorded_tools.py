@@ -40,7 +40,7 @@ def test_a_call_that_agrees_gets_what_was_recorded():
     outcome = RecordedTools(sample(recorded(42))).run(
         ToolCall(tool="calculate", arguments={"expression": "7 * 6"})
     )
-    assert outcome.recorded
+    assert outcome.source == "recording"
     assert outcome.observation.result == {"value": 42}
 
 
@@ -65,7 +65,7 @@ def test_a_call_made_several_times_gets_its_observations_in_turn_and_then_the_la
 )
 def test_any_other_call_is_told_so(call: ToolCall):
     outcome = RecordedTools(sample(recorded(42))).run(call)
-    assert not outcome.recorded
+    assert outcome.source != "recording"
     error = outcome.observation.error
     assert error is not None
     assert error.kind == "backend_unavailable"

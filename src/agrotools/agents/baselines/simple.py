@@ -223,7 +223,8 @@ def _turns(record: Record) -> tuple[Action, ...]:
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:
             calls = tuple(step.call for step in steps if step.call is not None)
-            refused = first.observation.error if first.refused and first.observation else None
+            shown = first.observation if first.source == "none" else None
+            refused = shown.error if shown is not None else None
             actions.append(
                 CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused)
             )

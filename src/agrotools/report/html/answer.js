@@ -22,15 +22,12 @@ function answerView(data) {
   const text = data.answer || "(empty)";
   const spans = [];
   for (const slot of data.slots) {
-    const written = slot.matched
-      .split(" | ")
-      .map((words) => words.trim())
-      .filter(Boolean); // several, if they differ
+    const written = slot.matched.trim();
     const isCut = slot.matched.length >= LONGEST_MATCHED;
-    const places = written.map((words) => placeOfWords(text, slot.name, words, isCut)).filter(Boolean);
-    for (const [at, end] of places) {
-      if (!spans.some((span) => at < span.end && end > span.at)) spans.push({ at, end, slot });
-    }
+    const found = written && placeOfWords(text, slot.name, written, isCut);
+    if (!found) continue;
+    const [at, end] = found;
+    if (!spans.some((span) => at < span.end && end > span.at)) spans.push({ at, end, slot });
   }
   spans.sort((a, b) => a.at - b.at);
   const parts = [];

@@ -1,43 +1,28 @@
 // Steps of a sample as a timeline: arguments beside those of the reference, results, files.
 
 function argumentTable(step) {
-  if (step.args.length)
-    return el(
-      "table.arguments",
-      {},
-      el(
-        "thead",
-        {},
+  if (step.args.length) {
+    const rows = step.args.map(([name, value, expected, mark, detail]) => {
+      const raw = step.call?.[name];
+      const whole =
+        raw !== undefined && /… \(\d+ more characters\)$/.test(value)
+          ? longText(typeof raw === "string" ? raw : JSON.stringify(raw))
+          : longText(value);
+      return el(
+        "tr",
+        { class: mark === "✗" ? "wrong" : mark === "≈" ? "nearly" : "right" },
+        el("th", { scope: "row" }, el("span.mark", {}, mark), " ", name),
+        el("td", {}, whole),
         el(
-          "tr",
+          "td",
           {},
-          ["argument", "value", step.against].map((text) => el("th", { scope: "col" }, text)),
+          mark === "✓" ? el("span.dim", {}, "same") : longText(expected),
+          detail && mark !== "✓" && el("span.dim", {}, ` (${detail})`),
         ),
-      ),
-      el(
-        "tbody",
-        {},
-        step.args.map(([name, value, expected, mark, detail]) => {
-          const raw = step.call?.[name];
-          const whole =
-            raw !== undefined && /… \(\d+ more characters\)$/.test(value)
-              ? longText(typeof raw === "string" ? raw : JSON.stringify(raw))
-              : longText(value);
-          return el(
-            "tr",
-            { class: mark === "✗" ? "wrong" : mark === "≈" ? "nearly" : "right" },
-            el("th", { scope: "row" }, el("span.mark", {}, mark), " ", name),
-            el("td", {}, whole),
-            el(
-              "td",
-              {},
-              mark === "✓" ? el("span.dim", {}, "same") : longText(expected),
-              detail && mark !== "✓" && el("span.dim", {}, ` (${detail})`),
-            ),
-          );
-        }),
-      ),
-    );
+      );
+    });
+    return headedTable("table.arguments", ["argument", "value", step.against], rows);
+  }
   if (step.call && Object.keys(step.call).length) return fieldList(Object.entries(step.call));
   return step.plain.length > 0 && fieldList(step.plain);
 }

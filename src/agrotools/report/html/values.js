@@ -72,31 +72,13 @@ const fieldList = (entries) =>
 
 function tableView(rows, total) {
   const [header, ...body] = rows;
-  const draw = (some) =>
+  const bodyRow = (row) =>
     el(
-      "table.data",
+      "tr",
       {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          header.map((cell) => el("th", { scope: "col" }, cell)),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        some.map((row) =>
-          el(
-            "tr",
-            {},
-            row.map((cell) => el("td", {}, longText(String(cell), 120))),
-          ),
-        ),
-      ),
+      row.map((cell) => el("td", {}, longText(String(cell), 120))),
     );
+  const draw = (some) => headedTable("table.data", header, some.map(bodyRow));
   const box = scrollBox("Table", draw(body.slice(0, FEW_ROWS)));
   const note = body.length < total ? ` The file has ${count(total, "row")}.` : "";
   if (body.length <= FEW_ROWS) return box;

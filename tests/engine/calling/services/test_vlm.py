@@ -232,7 +232,7 @@ async def test_results_are_not_shared(tmp_path: Path) -> None:
     async with serve(_says(TWO, {"objects": []})) as endpoint:
         outcomes = await _run(endpoint, tmp_path, [COUNT, COUNT], cache=cache)
     assert [_result(outcome)["count"] for outcome in outcomes] == [2, 0]
-    assert not any(outcome.cached for outcome in outcomes)
+    assert not any(outcome.source == "cache" for outcome in outcomes)
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
