@@ -55,10 +55,10 @@ def figure_text(row: dict[str, str], unit: str = "") -> str:
     """Return a measured figure with its unit, interval and n."""
     n = row["n"]
     if row["n"] != row["independent"]:
-        n = f"{n}, {row['independent']} independent"
-    interval = f"{row['low']} to {row['high']}; " if row["low"] else ""
-    goal = f"; goal {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
+        n = f"{n}, of which {row['independent']} independent"
+    interval = f"95 % interval {row['low']} to {row['high']}; " if row["low"] else ""
+    goal = f"; goal of {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
     value = row["value"]
     if "e-" in value:  # a reader who is no programmer does not know 4e-05
         value = f"{float(value):.9f}".rstrip("0")
-    return f"{' '.join(filter(None, (value, unit)))} ({interval}n {n}{goal})"
+    return f"{' '.join(filter(None, (value, unit)))} ({interval}n = {n}{goal})"
