@@ -135,11 +135,12 @@ def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
             f"| {name} | {kept} | {_doubted(strange)} | {strange['confident and wrong']} |"
         )
     every = sums["all", "all strangers"]
+    share = every["share, 95 %"].replace("(", "(95 % interval ")
     return [
         *lines,
         "",
         f"Of all {int(every['calls']):,} calls on unsuitable pictures, {every['confident and wrong']} gave a result "
-        f"that was confident and wrong: {every['share, 95 %']}.",
+        f"that was confident and wrong: {share}.",
     ]
 
 
