@@ -55,7 +55,7 @@ def figure_text(row: dict[str, str], unit: str = "") -> str:
     """Return a measured figure with its unit, interval and n."""
     n = row["n"]
     if row["n"] != row["independent"]:
-        n = f"{n}, of which {row['independent']} independent"
+        n = f"{n}, {row['independent']} of them independent"
     interval = f"95 % interval {row['low']} to {row['high']}; " if row["low"] else ""
     goal = f"; goal of {row['goal'].replace(':', '')}" if ":" in row["goal"] else ""
     value = row["value"]
