@@ -13,7 +13,12 @@ from agrotools.knowledge.countables import countables
 from agrotools.text import cells
 from agrotools.text.tables import UNNAMED
 from agrotools_build.boxes import GROUPS, SIZES
-from agrotools_build.own_photos.columns import column_as, nearly_all_zero, read_column
+from agrotools_build.own_photos.columns import (
+    are_percentages,
+    column_as,
+    nearly_all_zero,
+    read_column,
+)
 from agrotools_build.own_photos.headers import thing_named
 from agrotools_build.own_photos.observers import APART, ONLY, asked_alike, own_quantity, partners_of
 from agrotools_build.own_photos.plan import NOTHING, RATING, UNDECIDED, Column, Plan, measures
@@ -421,8 +426,13 @@ def _why_left(column: Column, seen: DetectedTable) -> str:
     lacking = _numbers_lacking(column, seen)
     if lacking:
         return f" (its tool needs what only you know: {lacking})"
-    read = read_column(column.column, seen, column.second).column
-    why = nearly_all_zero(read, seen) if column.ask == NOTHING else ""
+    if column.ask != NOTHING:
+        return ""
+    reading = read_column(column.column, seen, column.second)
+    why = nearly_all_zero(reading.column, seen)
+    if not why and reading.is_unknown and are_percentages(column.column, seen):
+        shares = [name for name, measure in measures().items() if measure.unit == "%"]
+        why = f"percentages of what? --set '{column.column}.ask={shares[0]}' takes it, or {', '.join(shares[1:])}"
     return f" ({why})" if why else ""
 
 

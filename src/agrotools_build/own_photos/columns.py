@@ -190,6 +190,15 @@ def nearly_all_zero(column: Column, seen: DetectedTable) -> str:
     return f"within {near} of 0 on {len(values) - n_larger} of {len(values)} photos"
 
 
+def are_percentages(header: str, seen: DetectedTable) -> bool:
+    """Return True for numbers with a percent sign, in the header or in each cell."""
+    texts = texts_of(header, seen)
+    if kind_of(texts, header) != "number":
+        return False
+    units = _numbers(texts).units
+    return _numbers_header(header, seen.table).unit == "%" or set(units) == {"%"}
+
+
 def _values_in_unit(texts: Sequence[str], column: Column, measure: Measure) -> list[float]:
     """Return the numbers of a column in the unit of its measure, without those whose unit is open or another kind."""
     values: list[float] = []

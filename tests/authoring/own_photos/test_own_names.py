@@ -10,7 +10,12 @@ from agrotools.core import BenchmarkError
 from agrotools.core.readings import Readings
 from agrotools.formats.tool_labels import stored_labels
 from agrotools.loading import load_folder
-from agrotools_build.own_photos.answering import decide, split_settings, with_answers
+from agrotools_build.own_photos.answering import (
+    decide,
+    say_what_is_read,
+    split_settings,
+    with_answers,
+)
 from agrotools_build.own_photos.building import build_from_photos
 from agrotools_build.own_photos.nearest import nearest_names
 from agrotools_build.own_photos.plan import Column, Plan
@@ -122,6 +127,29 @@ def test_a_column_of_numbers_is_proposed_where_no_column_names_photos(photos):
     assert seen.images_column == "Nr"
     assert [each.image.name for each in seen.matched][:2] == ["DSC01200.JPG", "DSC01201.JPG"]
     assert any("1200 is DSC01200.JPG" in what for what in readings.taken)
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "is_percentage"),
+    [("Befund", "{} %", True), ("%", "{}", True), ("Befund", "{}", False)],
+)
+def test_percentages_below_an_unknown_header_have_the_set_that_takes_them(
+    photos, header, cell, is_percentage
+):
+    table = photos.parent / "t.csv"
+    names = sorted(path.name for path in photos.iterdir())
+    rows = [f"{name},{cell.format(at + 1.5)},healthy" for at, name in enumerate(names)]
+    table.write_text("\n".join([f"photo,{header},disease", *rows]), encoding="utf-8")
+    plan, seen, readings = _decided(photos, table)
+    say_what_is_read(plan, seen, readings)
+    (left,) = [line for line in readings.left if line.startswith(f"column {header}")]
+    takes_it = f"--set '{header}.ask=severity'"
+    assert (takes_it in left) is is_percentage
+    if is_percentage:
+        plan, _, _ = _decided(photos, table, f"{header}.ask=severity")
+        column = plan.column(header)
+        assert column is not None
+        assert (column.ask, column.unit) == ("severity", "%")
 
 
 def test_numbers_that_are_whole_names_of_photos_are_asked_about(photos):
