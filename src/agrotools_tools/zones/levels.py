@@ -99,5 +99,10 @@ def _text(value: Any) -> str:
 
 
 def _key(text: str) -> str:
-    """Return a name as it is compared with others: without spaces, but ``1 20`` and ``12 0`` stay two."""
-    return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(text.split())).casefold()
+    """Return a name as it is compared with others."""
+    return without_spaces(text).casefold()
+
+
+def without_spaces(text: str) -> str:
+    """Return a name without the spaces that tell no numbers apart: ``1 20`` and ``12 0`` stay two."""
+    return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(text.split()))

@@ -20,6 +20,7 @@ from agrotools.core.texts import count_text, first_names
 from agrotools.text.cells import CellQuantity, is_empty, is_fault, quantity
 from agrotools.text.decimal_marks import Decimal, NumberText, detect_decimal
 from agrotools.text.tables import CellFault, open_table, sheets_of
+from agrotools_tools.zones.levels import without_spaces
 from agrotools_tools.zones.names import texts_of
 from agrotools_tools.zones.shapes import Zones
 
@@ -67,10 +68,14 @@ class _Rows(NamedTuple):
 
 
 class _Join(NamedTuple):
-    """Columns that name a plot with their fields, and the row of each zone; None where it has none."""
+    """Columns that name a plot with their fields, and the row of each zone; None where it has none.
+
+    ``is_loose``: by names without spaces and leading zeros.
+    """
 
     pairs: tuple[Pair, ...]
     places: tuple[int | None, ...]
+    is_loose: bool = False
 
     @property
     def n_zones(self) -> int:
@@ -103,6 +108,8 @@ def join_plan(path: Path, zones: Zones, settings: Settings, readings: Readings) 
     fitting = " and ".join(field for column, field in join.pairs if field != column)
     to = f" ({fitting} of the zones)" if fitting else ""
     readings.take(f"{where}: {join.n_zones} of {len(rows.numbers)} rows joined by {by}{to}")
+    if join.is_loose:
+        readings.take(_loose_line(rows, join, zones))
     notes = _notes_on_the_rest(path.name, rows, join, zones.names)
     of_keys = {column for column, _ in join.pairs}
     known_marks = _known_marks(rows, of_keys)
@@ -183,12 +190,52 @@ def _keys(values: Sequence[Any]) -> list[str | None]:
     return keys
 
 
+def _loose_keys(of: Mapping[str, Sequence[str | None]]) -> dict[str, list[str | None]]:
+    """Return the keys of columns without spaces and leading zeros: ``plot 02`` and ``Plot2`` are one.
+
+    A column whose names this would not keep apart is left out.
+    """
+    loose: dict[str, list[str | None]] = {}
+    for name, keys in of.items():
+        changed = [None if key is None else _loose_key(key) for key in keys]
+        if len(set(changed)) == len(set(keys)):
+            loose[name] = changed
+    return loose
+
+
+def _loose_key(key: str) -> str:
+    # The zero of "1.05" tells numbers apart.
+    return re.sub(r"(?<!\d)(?<!\d[.,])0+(?=\d)", "", without_spaces(key))
+
+
+def _loose_line(rows: _Rows, join: _Join, zones: Zones) -> str:
+    """Return the line on names that join without spaces and leading zeros, with the first one that needs it."""
+    for column, field in join.pairs:
+        named = texts_of(zones.fields.get(field, zones.names))
+        for place, name in zip(join.places, named, strict=True):
+            cell = "" if place is None else rows.cells[column][place]
+            if cell and _keys([cell]) != _keys([name]):
+                return f"names of plots without spaces and leading zeros ({cell} as {name})"
+    return "names of plots without spaces and leading zeros"
+
+
 def _joins(rows: _Rows, fields: Mapping[str, Sequence[str | None]]) -> list[_Join]:
+    """Return the ways to join the rows: by the names as they are, or without spaces and zeros if this joins more."""
+    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
+    exact = _joins_of(columns, fields)
+    loose = _joins_of(_loose_keys(columns), _loose_keys(fields))
+    if loose and (not exact or loose[0].n_zones > exact[0].n_zones):
+        return [join._replace(is_loose=True) for join in loose]
+    return exact
+
+
+def _joins_of(
+    columns: Mapping[str, Sequence[str | None]], fields: Mapping[str, Sequence[str | None]]
+) -> list[_Join]:
     """Return the ways to join the rows that give some zone another row, the best ones first.
 
     Columns that are called as a field of the zones are likelier than those that only have the same values.
     """
-    columns = {column: _keys(cells) for column, cells in rows.cells.items()}
     of_one_name, others = _pairs_of(columns, fields)
     joins = _joins_by(of_one_name, columns, fields, _MOST_TOGETHER)
     return joins or _joins_by([*of_one_name, *others], columns, fields, _MOST_WITH_OTHER_NAMES)
@@ -271,6 +318,11 @@ def _given_join(rows: _Rows, fields: Mapping[str, Sequence[str | None]], text: s
         why = f"--set plot={text}: there is no {unknown[0]}"
         raise ToolError("invalid_argument", why, argument="table", hint=hint)
     join = _join_by(pairs, columns, fields)
+    loose_columns, loose_fields = _loose_keys(columns), _loose_keys(fields)
+    if all(column in loose_columns and field in loose_fields for column, field in pairs):
+        loose = _join_by(pairs, loose_columns, loose_fields)
+        if loose is not None and (join is None or loose.n_zones > join.n_zones):
+            join = loose._replace(is_loose=True)
     if join is None or not join.n_zones:
         what = _equals(pairs, rows, fields) if join is None else "it names no zone"
         why = f"--set plot={text}: {what}"

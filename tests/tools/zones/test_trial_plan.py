@@ -227,6 +227,36 @@ def test_two_treatments_that_are_called_control_are_a_question(tmp_path: Path) -
     assert rows["h", "N60"]["control"] == "wet control"
 
 
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (["plot 01", "plot 02", "plot 10"], ["Plot 1", "Plot 2", "Plot 10"]),
+        (["P5", "P06", "P 07"], ["P05", "P6", "P7"]),
+        (["P04", "P05", "P 06"], ["P04", "P05", "P06"]),
+    ],
+)
+@pytest.mark.parametrize("answers", [{}, {"plot": "Nr=plot"}])
+def test_plots_join_by_names_without_spaces_and_leading_zeros_and_a_line_says_so(
+    tmp_path: Path, cells: list[str], names: list[str], answers: dict[str, str]
+) -> None:
+    lines = [f"{cell},{place}.5" for place, cell in enumerate(cells)]
+    path = table(tmp_path / "plan.csv", "\n".join(["Nr,yield", *lines]))
+    readings = Readings()
+    fields = joined(path, zones(plot=names), readings, **answers).zones.fields
+    assert fields["yield"] == [0.5, 1.5, 2.5]
+    assert any("without spaces and leading zeros" in line for line in readings.taken)
+
+
+def test_plots_whose_names_differ_in_zeros_alone_stay_apart(tmp_path: Path) -> None:
+    path = table(tmp_path / "plan.csv", "plot,yield\nP1,1\nP01,2\nP2,3\n")
+    readings = Readings()
+    fields = joined(path, zones(plot=["P01", "P1", "P02"]), readings).zones.fields
+    assert fields["yield"] == [2, 1, None]
+    assert not any("leading zeros" in line for line in readings.taken)
+    path = table(tmp_path / "decimals.csv", "plot,yield\n1.5,1\n1.6,2\n")
+    assert joined(path, zones(plot=["1.05", "1.5", "1.6"])).zones.fields["yield"] == [None, 1, 2]
+
+
 def test_up_to_ten_rows_that_do_not_join_are_named(tmp_path: Path) -> None:
     lines = [f"p{place}" for place in range(12)]
     path = table(tmp_path / "plan.csv", "\n".join(["plot", "1", "2", *lines]))
