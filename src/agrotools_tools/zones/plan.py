@@ -401,7 +401,7 @@ def _values_of(
     readings: Readings,
 ) -> tuple[Sequence[str | float | None], str | None]:
     """Return the cells of a column and their unit. More than half must be numbers of one unit; other cells stay text,
-    as all cells of other columns do.
+    as all cells of other columns do, and those of a treatment such as ``60 kg, control``.
 
     ``known_marks``: decimal marks of other cells of the file.
     """
@@ -413,6 +413,8 @@ def _values_of(
     units = Counter(numbers[cell].unit for cell in filled if cell in numbers)
     unit, count = units.most_common(1)[0] if units else (None, 0)
     if count <= _LEAST_NUMBERS * len(filled):
+        return texts, None
+    if unit is not None and _are_amounts_and_names(filled, numbers):
         return texts, None
     decimal, is_sure, example = detect_decimal(cell for cell in filled if cell in numbers)
     if example:
@@ -430,6 +432,13 @@ def _values_of(
         is_of_column = found is not None and (found.unit == unit or (unit is None and is_of_header))
         values.append(found.value if found is not None and is_of_column else text)
     return values, unit
+
+
+def _are_amounts_and_names(filled: Sequence[str], numbers: Mapping[str, CellQuantity]) -> bool:
+    """Return True for amounts each of which several plots have, and names: no measured value repeats in all plots."""
+    has_name = any(cell not in numbers for cell in filled)
+    plots = Counter(cell for cell in filled if cell in numbers)
+    return has_name and min(plots.values()) > 1
 
 
 def _quantity_of(cell: str, decimal: Decimal) -> CellQuantity | None:

@@ -279,6 +279,16 @@ def test_a_column_of_mostly_text_and_rates_with_a_control_are_no_yields(tmp_path
     assert not readings.left
 
 
+def test_amounts_with_a_name_among_them_are_a_treatment_as_it_is_written(tmp_path: Path) -> None:
+    lines = [f"{place + 1},{('control', '60 kg', '120 kg')[place % 3]}" for place in range(6)]
+    path = table(tmp_path / "plan.csv", "\n".join(["Plot,N", *lines]))
+    plan = joined(path, zones(plot=[*range(1, 7)]))
+    design = design_of(plan, {"control": "control"}, Readings())
+    assert plan.columns == ("N",)
+    assert design is not None
+    assert (design.treatment, {*design.levels}) == ("N", {"control", "60 kg", "120 kg"})
+
+
 def test_yields_with_their_unit_are_numbers_and_so_are_those_with_the_unit_of_the_header(
     tmp_path: Path,
 ) -> None:
