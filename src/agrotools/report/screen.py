@@ -549,6 +549,8 @@ def _other_modes(shown: Screen, measure: Measure | None) -> Iterator[str]:
                 text = _other_score(mode, part, scored, measure[1])
             elif len(names) == 1 or not summary.model.startswith("baseline:"):
                 text = _refusals(part)
+            else:  # Of a yardstick beside others only what its tools say of strangers, which the builder added.
+                text = " ".join(stranger_sentences(part))
             if text:
                 yield f"{of_whom}{text[0].lower() if of_whom else text[0]}{text[1:]}"
 

@@ -88,10 +88,14 @@ def skip_missing(
     return named
 
 
+_FEWEST_OF_ITS_OWN = 0.8
+"""Photos by rows with their numbers from which the numbers are those of photos: a photo may be entered twice."""
+
+
 def photos_by_number(missing: Sequence[tuple[int, str]], free: Sequence[Path]) -> dict[int, Path]:
     """Return the photos whose names end in the numbers of rows, by row: DSC01200.JPG for 1200.
 
-    Empty if a number belongs to several photos, or a photo to several rows.
+    Empty if a number belongs to several photos, or if many rows have the same number, as those of a rating do.
     """
     of_number: dict[str, list[Path]] = {}
     for photo in free:
@@ -104,7 +108,8 @@ def photos_by_number(missing: Sequence[tuple[int, str]], free: Sequence[Path]) -
             return {}
         if photos:
             found[row] = photos[0]
-    return found if len({*found.values()}) == len(found) else {}
+    n_photos = len({*found.values()})
+    return found if n_photos >= _FEWEST_OF_ITS_OWN * len(found) else {}
 
 
 def is_note(cell: str) -> bool:

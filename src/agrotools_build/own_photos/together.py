@@ -13,7 +13,7 @@ SHEET_COLUMNS = ("sheet", "sheet_of_workbook")
 
 
 class RowOfSheet(int):
-    """Number of a row, which is shown with its sheet: rows of two sheets have the same numbers."""
+    """Number of a row, which is shown with its sheet: rows of two sheets have the same numbers, and are two rows."""
 
     sheet: str
 
@@ -22,6 +22,12 @@ class RowOfSheet(int):
         row = cls(number)
         row.sheet = sheet
         return row
+
+    def __eq__(self, other: object) -> bool:
+        return int.__eq__(self, other) is True and self.sheet == getattr(other, "sheet", None)
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.sheet))
 
     def __str__(self) -> str:
         return f"{int(self)} of {self.sheet}"

@@ -90,7 +90,8 @@ def name_zones(
         shown = _shown(naming.names)
         readings.take(f"zones named by {' and '.join(naming.fields)} ({shown})")
     else:
-        readings.take("zones named by their place in the file (feature 1, feature 2, ...)")
+        other = "" if given == PLACE else f"; {_hint(fields, count)}"
+        readings.take(f"zones named by their place in the file (feature 1, feature 2, ...){other}")
     return naming
 
 

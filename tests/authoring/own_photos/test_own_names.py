@@ -129,6 +129,35 @@ def test_a_column_of_numbers_is_proposed_where_no_column_names_photos(photos):
     assert any("1200 is DSC01200.JPG" in what for what in readings.taken)
 
 
+def test_numbers_of_photos_on_two_sheets_are_rows_of_their_own(photos):
+    """Rows of two sheets have the same numbers, so that one must not stand for the other."""
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    half = N_PHOTOS // 2
+    for name, first in (("June", 0), ("July", half)):
+        sheet = book.create_sheet(name)
+        sheet.append(["Nr", "Befall (%)"])
+        for at in range(first, first + half):
+            sheet.append([1200 + at, 7 * at])
+    file = photos.parent / "t.xlsx"
+    book.save(file)
+    settings, _ = split_settings(["sheet=all", "photo_numbers=in-names"])
+    seen = match_rows(photos, file, None, Readings(), settings, together=("June", "July"))
+    column = seen.table.place_of("Befall (%)")
+    values = {each.image.name: float(each.cells[column]) for each in seen.matched}
+    assert values == {f"DSC{1200 + at:05}.JPG": 7 * at for at in range(N_PHOTOS)}
+
+
+def test_one_photo_with_two_numbers_is_no_reason_to_read_none(photos):
+    table = photos.parent / "t.csv"
+    rows = [f"{1200 + at};{7 * at}" for at in [*range(N_PHOTOS), 3]]
+    table.write_text("\n".join(["Nr;Befall (%)", *rows]), encoding="utf-8")
+    _, seen, readings = _decided(photos, table)
+    assert _printed(readings)[0] == "photo_numbers=in-names"
+    assert len(seen.matched) == N_PHOTOS + 1
+
+
 @pytest.mark.parametrize(
     ("header", "cell", "is_percentage"),
     [("Befund", "{} %", True), ("%", "{}", True), ("Befund", "{}", False)],
