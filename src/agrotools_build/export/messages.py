@@ -19,7 +19,7 @@ from agrotools.core.texts import benchmark_title, command_line
 from agrotools.runner.prompts import StoredPrompts, StoredRequest, stored_image
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.slots import outcome_value
+from agrotools.scoring.slots import outcome_value, refused
 from agrotools_build.env import fresh_seed, is_training_version
 
 TRL_FILE, OPENAI_FILE = "trl.jsonl", "openai.jsonl"
@@ -41,7 +41,8 @@ class WrittenMessages(NamedTuple):
 def write_messages(run: Path, folder: Path, min_score: float | None = None) -> WrittenMessages:
     """Write the end-to-end conversations of a run to ``folder``: ``trl.jsonl`` and ``openai.jsonl``.
 
-    ``min_score``: the least reward of a conversation, -1 to 1, as :class:`~agrotools_build.Env` gives it.
+    ``min_score``: the least reward of a conversation, -1 to 1, as :class:`~agrotools_build.Env` gives it. With it, a
+    right refusal is left out if the model refused the answerable twin, too: alone, it would teach to refuse.
 
     Raises:
         RunStoreError: the folder is not a run.
@@ -52,10 +53,14 @@ def write_messages(run: Path, folder: Path, min_score: float | None = None) -> W
     for_trl: list[bytes] = []
     for_openai: list[bytes] = []
     left_out = Counter[str]()
+    refused_too = _twins_of_refused(run) if min_score is not None else frozenset()
     for record in iter_records(run):
         if record.mode != _MODE:
             continue
-        if reason := _why_left_out(record, min_score):
+        reason = _why_left_out(record, min_score)
+        if not reason and (record.sample.id, record.epoch) in refused_too:
+            reason = "a refusal like that of the answerable twin"
+        if reason:
             left_out[reason] += 1
             continue
         requests = prompts.of(record.key)
@@ -92,6 +97,18 @@ def _check_scenes(run: Path) -> None:
     raise UsageError(
         f"{run} is of {title}, whose questions measure models: a model trained on them cannot be measured any more",
         hint=f"only training scenes are exported: {command} --protocol tool-calling --model M; agrotools docs training",
+    )
+
+
+def _twins_of_refused(run: Path) -> frozenset[tuple[str, int]]:
+    """Return id and epoch of the unanswerable samples whose answerable twin the model refused."""
+    return frozenset(
+        (record.sample.twin, record.epoch)
+        for record in iter_records(run)
+        if record.mode == _MODE
+        and record.sample.twin
+        and record.sample.answerable
+        and refused(record)
     )
 
 

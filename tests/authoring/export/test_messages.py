@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 import agrotools as at
-from agrotools.core import UsageError
+from agrotools.core import AbstainSlot, UsageError
 from agrotools_build.env import fresh_seed, is_training_version
 from agrotools_build.export.messages import write_messages
 from support.benchmark_folders import HEADER, number_sample, write_folder
 from support.command import run_command
-from support.made_runs import made_sample, right, write_run
+from support.made_runs import end_to_end, made_sample, right, write_run
 from support.openai_server import Body, Endpoint, completion, serving, text_of
 
 N = 3
@@ -123,6 +123,23 @@ def test_only_scenes_of_the_training_split_are_exported(
     if not is_training:
         assert f"--fresh-seed {fresh_seed('train', 0, 0)}" in str(failure.value.hint)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("twin_answer", ["rows: unknown", "rows: 7"])
+def test_with_a_least_score_no_refusal_is_taken_of_a_model_that_refuses_both_twins(
+    tmp_path: Path, twin_answer: str
+):
+    """A model that refuses everything is right on each question without an answer."""
+    yes = made_sample("yes", twin="no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="none", reason="no_scale", asks=yes.answer)
+    no = made_sample("no", twin="yes", may_abstain=True, answer=(refusal,))
+    records = [end_to_end(no, answer="rows: unknown"), end_to_end(yes, answer=twin_answer)]
+    version = f"21-fresh-{fresh_seed('train', 0, 0)}"
+    run = write_run(tmp_path / "run", records, benchmark_version=version)
+    with pytest.raises(UsageError) as failure:
+        write_messages(run, tmp_path / "out", 1)
+    is_blind = twin_answer == "rows: unknown"
+    assert ("a refusal like that of the answerable twin (1)" in failure.value.message) is is_blind
 
 
 @pytest.mark.slow
