@@ -18,6 +18,8 @@ from agrotools.text.decimal_marks import Decimal, detect_decimal
 _MARKS: dict[str, Decimal] = {"point": ".", "comma": ","}
 """Decimal marks by the names under which they are chosen."""
 _NAMES = {mark: name for name, mark in _MARKS.items()}
+_IN_TEXT = re.compile(r"(?<![\d.,])[1-9]\d{0,2},\d{3}(?![\d.,])")
+"""A number within a text whose comma may be either mark."""
 
 
 class _Numbers(NamedTuple):
@@ -48,7 +50,21 @@ def with_decimal_points(
         # Where a point was chosen, 3,750 becomes 3750, because readers of answers decide anew.
         if mark == "," or each.decimal is None:
             _write_plainly(each, mark, changed)
+    _say_what_texts_mean(found, choosing)
     return changed
+
+
+def _say_what_texts_mean(found: Sequence[_Numbers], choosing: Choosing) -> None:
+    """Say how a comma is read within a longer text, such as ``height: 26,411``, which no decimal mark changes."""
+    for each in found:
+        plain = {cell.row for cell, _ in each.cells}
+        texts = (cell.text for cell in each.column.cells if cell.row not in plain)
+        number = next((match[0] for text in texts if (match := _IN_TEXT.search(text))), "")
+        if number:
+            choosing.readings.take(
+                f"commas within the longer texts of column {each.column.title} as marks between thousands, as in a "
+                f"model's answer ({number} is {number.replace(',', '')}; --decimal is for cells that hold one number)"
+            )
 
 
 def _numbers(column: ReadColumn) -> _Numbers:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, RunStoreError, UndecidedError, UsageError
+from agrotools.core.readings import Readings
 from agrotools.exit_codes import UNDECIDED, code_of
 from agrotools.foreign.prediction_columns import ColumnAnswers
 from agrotools.foreign.prediction_samples import name_of_row
@@ -742,7 +743,10 @@ def test_thousands_and_sentences_stay_as_they_are(tmp_path, sums):
     thousand = numbers(lambda n, mean: f"{1000 * (mean + n):,.1f} kg/ha")
     spoken = numbers(lambda n, mean: f"mean: {1000 * mean:,.0f} kg/ha", "prediction")
     assert imported(write_lines(tmp_path / "a.jsonl", thousand), sums)[0].scores["fas"].value < 1
-    assert imported(write_lines(tmp_path / "b.jsonl", spoken), sums)[0].scores["fas"].value == 1
+    readings = Readings()
+    run, _ = imported(write_lines(tmp_path / "b.jsonl", spoken), sums, readings=readings)
+    assert run.scores["fas"].value == 1
+    assert any("marks between thousands" in what for what in readings.taken)
 
 
 def test_the_reference_is_not_scored_as_predictions(tmp_path, sums):
