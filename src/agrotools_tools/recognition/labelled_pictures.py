@@ -22,7 +22,7 @@ from agrotools.formats.picture_folder import (
     require_header,
     rows_of,
 )
-from agrotools.text.tables import CellFault, SheetTable, open_table, sheets_of
+from agrotools.text.tables import UNNAMED, CellFault, SheetTable, open_table, sheets_of
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".heic", ".heif", ".hif", ".avif")
 MOST_PICTURES = 50_000
@@ -301,20 +301,31 @@ def _from_table(
 def _group_column(table: SheetTable, used: Sequence[str], readings: Readings) -> str | None:
     """Return the column of groups: ``group``, else the only one with a usual header of places; None if there is none.
 
-    Photographs of one field are alike, so that a check on the field that was learnt from says too much.
+    Photographs of one field are alike, so that a check on the field that was learnt from says too much. A column
+    without a value gives no groups. The columns that are neither ``used`` nor of groups are named as not read.
     """
     given = _column_like(_GROUP_COLUMN, table)
-    if given is not None:
-        return given
-    places = [name for name in _place_columns(table) if name not in used]
-    if len(places) > 1:
+    of_groups = [name for name in (given,) if name is not None and name not in used]
+    of_places = [name for name in _place_columns(table) if name not in used]
+    blank = {name for name in (*of_groups, *of_places) if _is_blank(name, table)}
+    able = [name for name in of_groups if name not in blank]
+    able = able or [name for name in of_places if name not in blank]
+    if len(able) == 1:
+        readings.take(f"groups from column {able[0]}")
+    elif able:
         readings.leave(
-            f"columns {_list_names(places)}: each may be of groups (give one of them the header {_GROUP_COLUMN})"
+            f"columns {_list_names(able)}: each may be of groups (give one of them the header {_GROUP_COLUMN})"
         )
-    if len(places) != 1:
-        return None
-    readings.take(f"groups from column {places[0]}")
-    return places[0]
+    for name in table.columns:
+        if name not in (*used, *able):
+            header = f"{name} (no header)" if UNNAMED.fullmatch(name) else f"column {name}"
+            readings.leave(f"{header} (no values)" if name in blank else header)
+    return able[0] if len(able) == 1 else None
+
+
+def _is_blank(column: str, table: SheetTable) -> bool:
+    place = table.place_of(column)
+    return not any(cells[place] for _, cells in rows_of(table))
 
 
 def _place_columns(table: SheetTable) -> list[str]:

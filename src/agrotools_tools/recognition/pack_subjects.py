@@ -59,6 +59,22 @@ def _is_crop(name: str, names: "KbNames") -> bool:
     return healthy_crop(name) is None and names.key_of_crop(name).startswith("crop.")
 
 
+def is_known_crop(name: str, names: "KbNames") -> bool:
+    """Return True if the knowledge base knows the crop that a name says, alone or with other words."""
+    return bool(_crops_named(name, names))
+
+
+def crop_names(text: str, names: "KbNames") -> tuple[str, ...]:
+    """Return the names that the knowledge base gives to the crops in a text: "bean" for ``fagiolo`` and ``frijol``."""
+    keys = [names.key_of_crop(crop) for crop in _crops_named(text, names)]
+    return tuple(key.removeprefix("crop.").replace("_", " ") for key in keys)
+
+
+def _crops_named(text: str, names: "KbNames") -> tuple[str, ...]:
+    # A label that is a crop itself is of no leaf, so crops_in_label returns none for it.
+    return (text,) if _is_crop(text, names) else crops_in_label(text, names)
+
+
 def shown_by_labels(labels: Sequence[str], names: "KbNames") -> tuple[str, ...]:
     """Return what a pack shows if its labels say it: the crops of its leaves, or :data:`ANY` if there are only pests
     and weeds. Empty if a label does not say its crop."""

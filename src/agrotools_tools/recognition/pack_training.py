@@ -24,7 +24,7 @@ from agrotools_tools.recognition.net import LEAST_SIDE_PX
 from agrotools_tools.recognition.pack_checks import KEEP, Checked, check_pack
 from agrotools_tools.recognition.pack_features import PackFeatures, shipped_features
 from agrotools_tools.recognition.pack_heads import TrainingData, fit_head
-from agrotools_tools.recognition.pack_subjects import ANY, shown_by_labels
+from agrotools_tools.recognition.pack_subjects import ANY, is_known_crop, shown_by_labels
 from agrotools_tools.recognition.packs import (
     PackHead,
     PackInfo,
@@ -33,10 +33,10 @@ from agrotools_tools.recognition.packs import (
 )
 from agrotools_tools.recognition.strangers import (
     Strangers,
+    is_of_crop,
     shown_kinds,
     stranger_kinds,
     strangers_for,
-    unknown_names,
 )
 from agrotools_tools.vision.strangeness import TRAITS_VERSION
 
@@ -91,7 +91,9 @@ def train_pack(
     shows = tuple(shows) or shown_by_labels(data.names, kb_names())
     not_strange = shown_kinds(stranger_kinds(), data.names, shows)
     strangers = strangers_for(features, without=not_strange)
-    progress(_stranger_line(strangers, not_strange, shows))
+    if warning := _warning_of_unknown_crop(shows, not_strange):
+        progress(warning)
+    progress(_stranger_line(strangers, not_strange))
     strangers = strangers.widened(0 if backbone is None else backbone.info.width)
     if others:
         seen = _look_at(others, features, skip_unreadable, progress)
@@ -122,16 +124,30 @@ def train_pack(
     return save_pack(out, info, head, sorted(set(data.digests)))
 
 
-def _stranger_line(strangers: Strangers, not_strange: Sequence[str], shows: Sequence[str]) -> str:
+def _warning_of_unknown_crop(shows: Sequence[str], not_strange: Sequence[str]) -> str | None:
+    """Return a warning if the knowledge base does not know a crop: it may be a name of one that ships as a stranger."""
+    kinds, names = stranger_kinds(), kb_names()
+    unknown = [
+        name
+        for name in shows
+        if name != ANY and not is_known_crop(name, names) and not shown_kinds(kinds, (), (name,))
+    ]
+    crops = [kind.words[0] for kind in kinds if is_of_crop(kind) and kind.name not in not_strange]
+    if not unknown or not crops:
+        return None
+    return (
+        f"warning: the knowledge base has no crop {' or '.join(unknown)}, so it is taken as a new one, and pictures of "
+        f"{', '.join(crops)} count as other things\n  if your crop is one of these, train again with its name in this "
+        f"list, e.g. --shows {crops[0]}"
+    )
+
+
+def _stranger_line(strangers: Strangers, not_strange: Sequence[str]) -> str:
     """Return a line on what counts as none of the classes, so that a user can say that it does not."""
     kinds = [strangers.names[number] for number in np.unique(strangers.kinds)]
     line = f"{len(strangers)} pictures of other things teach the pack what is none of your classes"
     if not_strange:
         line += f"; {', '.join(not_strange)} are not among them, as your pictures show these"
-    named = [name for name in shows if name != ANY]
-    if unknown := unknown_names(stranger_kinds(), named):
-        line += f"; none of them is called {' or '.join(unknown)}"
-    if not_strange:
         return line
     return (
         f"{line}: {', '.join(kinds)}. If yours show one of these, train again with --shows and the "

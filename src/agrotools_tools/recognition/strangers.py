@@ -121,10 +121,18 @@ def shown_kinds(
     kinds: Sequence[StrangerKind], labels: Sequence[str], shows: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return the names of the kinds that a pack's pictures show: a label, or one of the names that the user gives in
-    ``shows``, contains one of their words. Of words within each other ("apple" in "chinee apple") the longer counts."""
+    ``shows``, contains one of their words. Of words within each other ("apple" in "chinee apple") the longer counts.
+    A crop counts under all names that the knowledge base has for it, in any language."""
+    from agrotools.knowledge.kb_names import kb_names
+    from agrotools_tools.recognition.pack_subjects import crop_names
+
+    names = kb_names()
     shown: set[str] = set()
     for label in (*labels, *shows):
         said = _spaced(label)
+        for crop in map(_spaced, crop_names(label, names)):
+            # Said already, it adds nothing, nor may "apple" count in "chinee apple".
+            said += "" if crop in said else crop
         found = [
             (word, kind.name) for kind in kinds for word in kind.words if _spaced(word) in said
         ]
@@ -142,9 +150,12 @@ def _spaced(name: str) -> str:
     return f" {folded(name.replace('_', ' '))} "
 
 
-def unknown_names(kinds: Sequence[StrangerKind], shows: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in ``shows`` by which no kind is called."""
-    return tuple(name for name in shows if not shown_kinds(kinds, (), (name,)))
+def is_of_crop(kind: StrangerKind) -> bool:
+    """Return True if a kind shows one crop, as it grows: its first word is the name of the crop."""
+    from agrotools.knowledge.kb_names import kb_names
+    from agrotools_tools.recognition.pack_subjects import is_known_crop
+
+    return not kind.everyday and bool(kind.words) and is_known_crop(kind.words[0], kb_names())
 
 
 def strangers_for(

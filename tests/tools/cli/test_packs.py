@@ -1,6 +1,7 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -10,7 +11,8 @@ from agrotools_tools.cli.packs import app
 from agrotools_tools.cli.tools import app as tools_app
 from agrotools_tools.crop_weed.heads import HeadInfo, save_head
 from agrotools_tools.crop_weed.result import heads_folder
-from agrotools_tools.recognition.packs import packs_folder
+from agrotools_tools.recognition import pack_training
+from agrotools_tools.recognition.packs import PackInfo, packs_folder
 from support.labelled_pictures import write_folders, write_kind
 
 RUN = CliRunner()
@@ -100,7 +102,8 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     assert "not tested against look-alikes" in made.output
     assert (packs_folder() / "mine" / "pack.json").is_file()
     listed = RUN.invoke(app, ["list"]).output
-    assert "mine: 3 classes, 15 pictures in 15 groups; out of fold: accuracy" in listed
+    assert "mine: crop any, 3 classes, 15 pictures in 15 groups; out of fold: accuracy" in listed
+    assert "own pictures named" in listed
     assert "CC0, made up" in listed
     (packs_folder() / "mine" / "weights.npz").write_bytes(b"")
     found = json.loads(RUN.invoke(app, ["list", "--json"]).output)
@@ -154,6 +157,33 @@ def test_what_the_pictures_show_is_asked_unless_the_labels_say_it(tmp_path: Path
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout)["shows"] == ["banana"]
     assert "the pictures show banana, as the labels say" in told.stderr
+
+
+@needs_training
+@pytest.mark.parametrize(("named", "is_warned"), [(0.7, True), (0.47, False)])
+def test_own_pictures_that_look_like_a_shipped_crop_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: float, *, is_warned: bool
+) -> None:
+    train_pack = pack_training.train_pack
+
+    def train_with_bean_nearest(*given: Any, **options: Any) -> PackInfo:
+        info = train_pack(*given, **options)
+        strangers = info.figures.strangers
+        shares = {**strangers.by_kind, "leaves of bean": named}
+        strangers = strangers.model_copy(update={"nearest": "leaves of bean", "by_kind": shares})
+        figures = info.figures.model_copy(update={"strangers": strangers})
+        return info.model_copy(update={"figures": figures})
+
+    monkeypatch.setattr(pack_training, "train_pack", train_with_bean_nearest)
+    pictures = write_folders(tmp_path / "pictures", ("green leaf", "brown leaf"), each=4)
+    words = ["train", "--images", str(pictures), "--shows", "fagiulo", "--out=mine"]
+    monkeypatch.setattr("sys.argv", ["agrotools", "tools", "packs", *words])
+    made = RUN.invoke(app, words)
+    assert made.exit_code == 0, made.output
+    assert "warning: the knowledge base has no crop fagiulo" in made.stderr
+    assert ("warning: your pictures look like leaves of bean" in made.stdout) == is_warned
+    again = f"tools packs train --images {pictures} --shows bean --out mine-bean"
+    assert (again in made.stdout) == is_warned
 
 
 @needs_training

@@ -381,6 +381,50 @@ def test_a_column_of_fields_gives_the_groups_and_two_of_them_are_named(tmp_path:
     assert any("Appezzamento, azienda" in line for line in readings.left)
 
 
+@pytest.mark.parametrize(
+    ("header", "values", "groups", "taken", "left"),
+    [
+        (("Gruppo",), ("1",), 12, None, ["column Gruppo"]),
+        (("Campo",), ("",), 12, None, ["column Campo (no values)"]),
+        (("group",), ("",), 12, None, ["column group (no values)"]),
+        (
+            ("Campo", "Lote", "Nota"),
+            ("", "{}", "x"),
+            4,
+            "Lote",
+            ["column Campo (no values)", "column Nota"],
+        ),
+        (("group", "Campo"), ("{}", "1"), 4, "group", ["column Campo"]),
+        (("group", "Campo"), ("", "{}"), 4, "Campo", ["column group (no values)"]),
+    ],
+)
+def test_columns_that_are_not_read_are_named(
+    tmp_path: Path,
+    header: tuple[str, ...],
+    values: tuple[str, ...],
+    groups: int,
+    taken: str | None,
+    left: list[str],
+) -> None:
+    pictures = write_folders(tmp_path / "pictures", each=4)
+    rows = [
+        (
+            path.relative_to(pictures).as_posix(),
+            path.parent.name,
+            *(value.format(place % 4) for value in values),
+        )
+        for place, path in enumerate(sorted(pictures.rglob("*.png")))
+    ]
+    table = write_table(tmp_path / "labels.csv", rows, ("image", "label", *header))
+    readings = Readings()
+    found = read_labelled(pictures, table, readings=readings)
+    assert len({each.group for each in found}) == groups
+    assert [line for line in readings.taken if "groups" in line] == (
+        [] if taken is None else [f"groups from column {taken}"]
+    )
+    assert readings.left == left
+
+
 def test_groups_are_held_out_whole_and_every_class_is_on_both_sides() -> None:
     pictures = [
         labelled.LabelledImage(

@@ -59,6 +59,13 @@ def test_the_strangers_that_ship_fit_the_nets_that_ship() -> None:
         (("chinee_apple", "lantana"), (), ("weeds of rangeland",)),
         (("ripe apple", "unripe apple"), (), ("apples on trees", "fruit in shops")),
         (("pineappleweed", "coffeeberry"), (), ()),
+        (("ruggine", "sana"), ("fagiolo",), ("leaves of bean",)),
+        (("ferrugem do café", "café sadio"), (), ("leaves of coffee",)),
+        (("fagiolo", "caffè"), (), ("leaves of bean", "leaves of coffee")),
+        (("rust", "healthy"), ("urad",), ("leaves of black gram",)),
+        (("rust", "healthy"), ("agrumi",), ("leaves of citrus",)),
+        (("rust", "healthy"), ("fragola",), ()),
+        (("rust", "healthy"), ("lenticchia",), ()),
     ],
 )
 def test_what_the_pictures_show_is_no_stranger(
@@ -155,7 +162,11 @@ def test_the_command_says_what_counts_as_other_things_and_what_the_pack_makes_of
     unknown = run_command(
         "tools", "packs", "train", "--images", str(folder), "--out", "moss", "--shows", "moss"
     )
-    assert "none of them is called moss" in unknown.stderr
+    assert "warning: the knowledge base has no crop moss" in unknown.stderr
+    assert "pictures of plum count as other things" in unknown.stderr
+    assert "--shows plum" in unknown.stderr
+    for shown in (run, again):
+        assert "warning: the knowledge base" not in shown.stderr
 
 
 def test_easy_kinds_of_other_things_do_not_loosen_the_limit() -> None:
