@@ -274,6 +274,8 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
             cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
         )
         if not folder.is_dir():
+            if published.synthetic:  # others are refused
+                typer.echo(_drawing_text(published, quick=config.benchmark.quick), err=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             check = EndpointCheck(checked)
             function_of("write_fresh")(
@@ -284,6 +286,21 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
                 progress=check.between_steps(stage_progress(sys.stderr)),
             )
     return folder
+
+
+_SECONDS_PER_SCENE = 0.7
+"""Seconds to draw the scene of a question and make its reference calls: 60 took a minute on 2 cores, 513 five."""
+
+
+def _drawing_text(published: "Benchmark", *, quick: bool) -> str:
+    """Return how many questions get new scenes before anything else, also for a dry run, and how long it takes."""
+    ids = [each.id for each in published.samples]
+    n_drawn = sum(each in published.header.quick for each in ids) if quick else len(ids)
+    minutes = max(1, round(n_drawn * _SECONDS_PER_SCENE / 60))
+    return (
+        f"new scenes for {count_text(n_drawn, 'question')} are drawn and their reference calls made, "
+        f"also for --dry-run: about {minutes} min, once"
+    )
 
 
 def study(

@@ -204,6 +204,7 @@ def _whole_benchmark_text(runs: Sequence[Path], benchmark: "Benchmark", price: s
 
     ``price``: that of ``--price``; None for the table of prices.
     """
+    from agrotools.formats.benchmark import FRESH
     from agrotools.models.prices import price_of
     from agrotools.runner.plan import work_items
     from agrotools.runner.policies import run_protocol
@@ -230,6 +231,9 @@ def _whole_benchmark_text(runs: Sequence[Path], benchmark: "Benchmark", price: s
     modes = f" in {' and '.join(manifests[0].modes)}" if n_asked < n_all else ""
     cost = "; --dry-run shows its cost" if has_price else ""
     whole = "all of these task types" if task_types else "the whole benchmark"
+    if FRESH in manifests[0].benchmark_version:
+        # Of new scenes the quick part alone is drawn: how many questions the others give is not known.
+        return f"{whole} from new scenes{cost}"
     return f"{whole}, {count_text(n_asked, 'question')}{modes}{cost}"
 
 

@@ -71,6 +71,18 @@ class TaskTypes(FrozenModel):
     __repr__ = __str__  # messages on runs that differ show it
 
 
+class Limit(FrozenModel):
+    """Random choice of questions that a run is limited to (``--limit``): in each mode those with the lowest hashes."""
+
+    n_questions: int
+    """Number of questions that were chosen, in the mode with most."""
+    n_of: int
+    """Number of questions that they were chosen from, in the mode with most."""
+
+    def __str__(self) -> str:
+        return f"a random {self.n_questions:,} of {count_text(self.n_of, 'question')}"
+
+
 def conditions_label(degrade: str, faults: str) -> str:
     """Return what stands behind a model's name: the degradation of its pictures and the faults in its tool calls."""
     return "".join(
@@ -164,6 +176,8 @@ class Manifest(FrozenModel):
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     task_types: Annotated[TaskTypes | None, Field(exclude_if=operator.not_)] = None
     """Task types that the run is limited to; None: all."""
+    limit: Annotated[Limit | None, Field(exclude_if=operator.not_)] = None
+    """Choice of questions by ``--limit``; None if it left none out, and in runs of versions that did not store it."""
     n_questions: int = 0
     """Number of questions of the whole benchmark; 0 in runs of versions that did not store it."""
     sample_ids: tuple[str, ...]
@@ -301,6 +315,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "data_root": new.data_root or old.data_root,
             "tool_checks": new.tool_checks or old.tool_checks,
             "benchmark_warnings": new.benchmark_warnings or old.benchmark_warnings,
+            "limit": _merged_limit(old.limit, new.limit),
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "tool_data": new.tool_data | old.tool_data,
@@ -312,3 +327,10 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             },
         }
     )
+
+
+def _merged_limit(old: Limit | None, new: Limit | None) -> Limit | None:
+    """Return the larger one of two limits, whose questions contain the others; None if one of them left none out."""
+    if old is None or new is None:
+        return None
+    return max(old, new, key=lambda limit: limit.n_questions)

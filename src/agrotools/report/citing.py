@@ -91,6 +91,8 @@ def citation(
     benchmark = benchmark_title(manifest.benchmark, manifest.benchmark_version)
     if manifest.task_types:
         benchmark += f", {manifest.task_types}"
+    if manifest.limit:
+        part = f"{manifest.limit} of {part}"
     sentences = [
         f"{cited_model(manifest)} on {part}{benchmark}{' (drawn pictures)' if manifest.synthetic else ''}.",
         *(_sentence(mode, score) for mode, score in scores.items()),
@@ -138,6 +140,12 @@ def _settings(manifest: Manifest) -> str:
         words.append("pictures not shown")
     if manifest.tools != "all":
         words.append(f"tools {manifest.tools}")
+    if manifest.tool_servers:
+        servers = " and ".join(
+            f"{each.name} {each.version}".strip() for each in manifest.tool_servers
+        )
+        is_one = len(manifest.tool_servers) == 1
+        words.append(f"{'tool server' if is_one else 'tool servers'} {servers}")
     sampling = {name: value for name, value in manifest.settings.items() if value not in ({}, None)}
     if not has_agent:
         words.append(fields_text(sampling) or "sampling as the endpoint does")

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, ValidationError
 from agrotools.core import FrozenModel, Mode, Protocol, UsageError, first_error
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, sha256_of_json, write_whole
 from agrotools.core.texts import benchmark_title, command_line, count_text
-from agrotools.formats.manifest import Manifest, TaskTypes
+from agrotools.formats.manifest import Limit, Manifest, TaskTypes
 from agrotools.report.citing import ModeScore, citation, cited_model, mode_scores
 from agrotools.report.html.page import content_hash, page_style
 from agrotools.report.html.runs import stored_yardsticks
@@ -59,6 +59,8 @@ class Result(FrozenModel):
     """True if only the quick part was run."""
     task_types: Annotated[TaskTypes | None, Field(exclude_if=operator.not_)] = None
     """Task types that the run was limited to; absent: all."""
+    limit: Annotated[Limit | None, Field(exclude_if=operator.not_)] = None
+    """Random choice of questions that the run was limited to; absent: all."""
     synthetic: bool
     """True if the pictures are drawn: scores then say nothing about real fields."""
     questions_hash: str
@@ -125,7 +127,7 @@ def result_of(run: Path) -> Result:
 
 
 _OF_MANIFEST = (
-    *"benchmark benchmark_version benchmark_options benchmark_hash quick task_types synthetic".split(),
+    *"benchmark benchmark_version benchmark_options benchmark_hash quick task_types limit synthetic".split(),
     *"privileged sealed protocol prompt_hash toolset toolset_hash tool_data agrotools".split(),
 )
 
@@ -295,16 +297,19 @@ def _marks(result: Result, notes: Notes) -> str:
         remarks.append(PRIVILEGED_NOTE)
     if result.sealed is False:
         remarks.append(UNSEALED_NOTE)
+    if result.limit:
+        remarks.append(f"{result.limit} (--limit)")
     return "".join(notes.mark(remark) for remark in remarks)
 
 
 def _limits(mode: Mode) -> list[str]:
     """Return the headings of the columns of a mode: without calls there is no ceiling."""
-    return ["score", "floor"] if mode == "no-tool" else ["score", "floor", "ceiling"]
+    columns = ["score", "n", "floor", "ceiling"]
+    return columns[:-1] if mode == "no-tool" else columns
 
 
 def _score_cells(score: ModeScore | None, mode: Mode, metric: str, notes: Notes) -> list[TableCell]:
-    """Return score, floor and ceiling of a mode; dashes if the result has none."""
+    """Return score, number of questions, floor and ceiling of a mode; dashes if the result has none."""
     n_cells = len(_limits(mode))
     if score is None or score.metric != metric:
         return [TableCell((DASH,), "dim")] * n_cells
@@ -316,8 +321,8 @@ def _score_cells(score: ModeScore | None, mode: Mode, metric: str, notes: Notes)
     shown = TableCell(
         (f"{percent(score.score)}{marks}", *filter(None, [interval_text(score.interval)])), "bold"
     )
-    limits = (DASH if each is None else percent(each) for each in (score.floor, score.ceiling))
-    return [shown, *(TableCell((text,)) for text in limits)][:n_cells]
+    limits = [DASH if each is None else percent(each) for each in (score.floor, score.ceiling)]
+    return [shown, *(TableCell((text,)) for text in (str(score.n), *limits))][:n_cells]
 
 
 def write_page(folder: Path, out: Path | None = None) -> Path:

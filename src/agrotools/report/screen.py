@@ -43,7 +43,13 @@ from agrotools.report.layout import (
     whole_points,
 )
 from agrotools.report.settings import SETTINGS, Measure, has_table, settings_for
-from agrotools.report.tables import ONLY_OPEN_TEXT, SHARD, caveat_lines, warning_lines
+from agrotools.report.tables import (
+    ONLY_OPEN_TEXT,
+    SHARD,
+    caveat_lines,
+    invalid_line,
+    warning_lines,
+)
 from agrotools.report.terminal import console_for
 from agrotools.report.verdicts import NO_DIFFERENCE_FROM_FLOOR, TOO_FEW_FOR_FLOOR
 from agrotools.runner.rescore import Rescored
@@ -131,7 +137,22 @@ class Screen:
             warnings = [text.removesuffix(RESUME) for text in warnings]
         caveats = caveat_lines(self.summaries)
         patterns = _patterns(self, values_by_role(self.ladder))
-        return list(dict.fromkeys((*self.faults, *warnings, *caveats, *patterns)))
+        causes = _invalid_first(self.summaries)
+        return list(dict.fromkeys((*self.faults, *causes, *warnings, *caveats, *patterns)))
+
+
+def _invalid_first(summaries: Sequence[Summary]) -> Iterator[str]:
+    """Yield why records are invalid, of the modes that lost more records to this than to any other ending.
+
+    Other warnings on these modes may have the same cause.
+    """
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        for mode, part in summary.modes.items():
+            is_warned = any(
+                text.startswith(f"{mode}: ") and INVALID_TEXT in text for text in summary.warnings
+            )
+            if is_warned and part.invalid.n == max(part.endings.values()):
+                yield invalid_line(name, mode, part)
 
 
 def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> Measure | None:

@@ -111,7 +111,7 @@ def main_tables(
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts.append(gain_table(summaries, notes))
-    parts += repeats_table(summaries)
+    parts += repeats_table(summaries, notes)
     parts += between_runs_table(summaries, most=most_pairs)
     return [*parts, *correlations_between_runs(summaries)]
 
@@ -121,8 +121,11 @@ def detail_tables(summaries: Sequence[Summary]) -> list[Part]:
     return [*part_tables(summaries), counts_table(summaries), *seconds_tables(summaries)]
 
 
-def repeats_table(summaries: Sequence[Summary]) -> list[Part]:
-    """Return a table of agreement between epochs; empty if no run has several."""
+def repeats_table(summaries: Sequence[Summary], notes: Notes) -> list[Part]:
+    """Return a table of agreement between epochs; empty if no run has several.
+
+    A run whose score is withheld has dashes, because these figures are of the same records.
+    """
     headings = ("epochs", "pass^k", "pass@k", "flips", "re-run", "re-run and samples")
     table = new_table("Repeats, FAS", headings, first=24)
     for name, summary in zip(run_names(summaries), summaries, strict=True):
@@ -130,6 +133,10 @@ def repeats_table(summaries: Sequence[Summary]) -> list[Part]:
             repeats, metric = part.repeats, part.metrics.get(FAS)
             if repeats is not None and metric is not None:
                 k = repeats.epochs
+                if not part.headline:
+                    dashes = [notes.dash(_no_headline(part))] * (len(headings) - 1)
+                    table.add_row(TableCell((name, mode)), str(k), *dashes)
+                    continue
                 noise = (
                     interval_text(each) or DASH for each in (repeats.rerun, metric.overall.interval)
                 )
@@ -553,9 +560,7 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
                     "for them, and calls that are not in the reference got an error."
                 )
         lines += [
-            _invalid_line(name, mode, part)
-            for mode, part in summary.modes.items()
-            if part.invalid.n
+            invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n
         ]
     own = [summary for summary in summaries if summary.protocol != PREDICTIONS]
     reasons = [
@@ -578,7 +583,8 @@ _LONGEST_REASON = 240
 """Characters of a reason that are shown: with its hint, which stands at its end."""
 
 
-def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
+def invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
+    """Return how many records of a mode are invalid, for which reasons, and between which bounds its scores lie."""
     bounds = [
         f"{METRICS[metric].label} {percent(metric_score.bounds.lower)}..{percent(metric_score.bounds.upper)}"
         for metric, metric_score in part.metrics.items()

@@ -23,7 +23,7 @@ from agrotools.core import BENCHMARKS, Mode, SampleFile, ToolError, UsageError
 from agrotools.core.files import cache_dir, sha256_of_json
 from agrotools.core.libraries import READERS, TOOL_LIBRARIES, is_installed, require_libraries
 from agrotools.core.readings import Readings
-from agrotools.formats.manifest import Manifest, TaskTypes, identity_hash
+from agrotools.formats.manifest import Limit, Manifest, TaskTypes, identity_hash
 from agrotools.formats.table_use import stored_warnings
 from agrotools.formats.tool_check import stored_checks
 from agrotools.formats.tool_labels import stored_labels
@@ -188,7 +188,15 @@ def plan_run(
     manifest = describe_run(
         config, settings, benchmark, source, items, vision_model, endpoint.server
     )
-    manifest = manifest.model_copy(update={"tool_servers": served.uses, "task_types": task_types})
+    limit = None
+    if config.benchmark.limit is not None:
+        unlimited = work_items(
+            benchmark.samples, modes, 1, single_shot=source.single_shot, only=selected_ids
+        )
+        limit = _limit_of(items, unlimited, config.run.epochs)
+    manifest = manifest.model_copy(
+        update={"tool_servers": served.uses, "task_types": task_types, "limit": limit}
+    )
     if config.benchmark.shard:
         from agrotools.runner.shards import shard_run
 
@@ -206,6 +214,13 @@ def plan_run(
         server=endpoint.server,
         served=served,
     )
+
+
+def _limit_of(limited: WorkItems, unlimited: WorkItems, epochs: int) -> Limit | None:
+    """Return how many questions ``--limit`` chose from how many; None if it left none out."""
+    chosen = max(limited.sizes().values(), default=0) // epochs
+    n_of = max(unlimited.sizes().values(), default=0)
+    return Limit(n_questions=chosen, n_of=n_of) if chosen < n_of else None
 
 
 def _selected_part(

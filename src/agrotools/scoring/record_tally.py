@@ -6,8 +6,9 @@ and the entries of benchmark plug-ins. An invalid record is counted with its rea
 events.
 """
 
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Mode, Protocol, Record, Score
@@ -43,6 +44,37 @@ from agrotools.scoring.summary import (
 )
 from agrotools.scoring.unread import UnreadTally
 from agrotools.text.answer_reader import is_complete
+
+_AMOUNT = re.compile(
+    r"(?<!HTTP )(?<!code )(?<!status )(?<!signal )(?<![\w.,:/-])\d+(?:[.,]\d+)*(?![\w:/-])"
+)
+"""Number in a reason that may differ between records of one cause; codes, names and addresses tell causes apart."""
+
+
+def group_reasons(reasons: Mapping[str, int]) -> dict[str, int]:
+    """Return reasons with their numbers of records, the most frequent first.
+
+    Those that differ only in amounts are one, which shows the range of each: ``10,106..10,809 characters``.
+    """
+    groups: dict[str, list[str]] = {}
+    for reason in reasons:
+        groups.setdefault(_AMOUNT.sub("#", reason), []).append(reason)
+    counts = Counter[str]()
+    for group in groups.values():
+        counts[_with_ranges(group)] += sum(reasons[reason] for reason in group)
+    return dict(counts.most_common())
+
+
+def _with_ranges(reasons: Sequence[str]) -> str:
+    """Return the first of several reasons, with the lowest and highest of each amount in which they differ."""
+    first, *_ = reasons
+    ranges: list[str] = []
+    for amounts in zip(*(_AMOUNT.findall(reason) for reason in reasons), strict=True):
+        ordered = sorted(amounts, key=lambda amount: float(amount.replace(",", "")))
+        lowest, highest = ordered[0], ordered[-1]
+        ranges.append(lowest if lowest == highest else f"{lowest}..{highest}")
+    left = iter(ranges)
+    return _AMOUNT.sub(lambda _: next(left), first)
 
 
 class RecordTally:
@@ -156,7 +188,8 @@ class RecordTally:
     def invalid(self) -> Invalid:
         """Records that are invalid."""
         n = self._invalid_reasons.total()
-        return Invalid(n=n, share=n / self.n_records, reasons=dict(self._invalid_reasons))
+        reasons = group_reasons(self._invalid_reasons)
+        return Invalid(n=n, share=n / self.n_records, reasons=reasons)
 
     @property
     def no_form(self) -> NoForm | None:

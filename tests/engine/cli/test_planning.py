@@ -108,6 +108,16 @@ def test_the_whole_benchmark_has_the_questions_of_its_modes_and_a_cost_that_a_dr
     assert ("--dry-run" in shown) == ("--dry-run" in remark)
 
 
+def test_of_new_scenes_the_number_of_the_whole_benchmark_is_not_known(tmp_path: Path) -> None:
+    run = write_manifest(
+        tmp_path, model="m1", modes=("end-to-end",), benchmark_version="21-fresh-6"
+    )
+    typed = ["embedded", "--quick", "--fresh-seed", "6", "-m", "m1"]
+    evaluated = Evaluated(EvalConfig.of(model="m1", quick=True), five_questions(), typed=typed)
+    (command,) = next_commands(Summary(model="m1"), [run], evaluated)
+    assert command.partition("# ")[2] == "the whole benchmark from new scenes"
+
+
 def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_suggested() -> None:
     part = ModeSummary(n_records=10, n_samples=10, n_clusters=10, epochs=1)
     summary = Summary(model="m1", modes={"end-to-end": part}, missing={"end-to-end": 30})
@@ -225,8 +235,10 @@ def test_a_limit_draws_the_scenes_that_it_needs_and_others_are_refused(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("agrotools_build.sources.drawn.fresh.write_fresh", write_fresh)
-    run_command("eval", "embedded", "-m", "baseline:echo", "--fresh-seed", "987654", "--limit", "4")
+    limited = ["embedded", "-m", "baseline:echo", "--fresh-seed", "987654", "--limit", "4"]
+    done = run_command("eval", *limited, "--dry-run")
     assert 4 <= drawn[0] <= 12, "at most four for each mode"
+    assert f"new scenes for {drawn[0]} questions are drawn" in done.stderr
 
 
 def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:

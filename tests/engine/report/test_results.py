@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agrotools.core import UsageError
+from agrotools.formats.manifest import Limit, ServerUse
 from agrotools.report.html.page import build_report
 from agrotools.report.results import (
     Result,
@@ -109,6 +110,27 @@ def test_the_page_has_a_table_for_each_benchmark_with_the_best_model_first(tmp_p
     assert "<script" not in page
     assert "<img" not in page
     assert "src=" not in page.replace(ATTACK, "").replace("&lt;", "<").split("<main")[0]
+
+
+def test_a_limit_and_tool_servers_are_named(tmp_path: Path):
+    server = ServerUse(name="weather", address="a", version="4.2", schemas="s", sealed=True)
+    limit = Limit(n_questions=N, n_of=60)
+    about = {"model": "qwen", "quick": True, "limit": limit, "tool_servers": (server,)}
+    run = write(tmp_path / "run", 9, **about)
+    paragraph = cite(run)
+    assert paragraph.startswith("qwen on a random 12 of 60 questions of the quick part of b")
+    assert "tool server weather 4.2" in paragraph
+    result = read_result(write_result(run, tmp_path / "results"))
+    assert (result.limit, result.settings["tool_servers"]) == (limit, ["weather"])
+    (table,) = results_tables([result])
+    assert [column.heading[0] for column in table.columns[1:5]] == [
+        "score",
+        "n",
+        "floor",
+        "ceiling",
+    ]
+    assert table.rows[0].cells[2].text == str(N)
+    assert any("a random 12 of 60 questions" in note for note in table.notes)
 
 
 def test_a_paragraph_and_an_entry_cite_a_run_also_on_its_page(tmp_path: Path):

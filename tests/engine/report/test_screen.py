@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from agrotools.core import BENCHMARKS, MODES
+from agrotools.core import BENCHMARKS, MODES, Trajectory
 from agrotools.loading.obtaining import listed
 from agrotools.plugin import BenchmarkPlugin
 from agrotools.report.comparison import ModelVerdict, headline_verdict
@@ -23,7 +23,7 @@ from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
 from agrotools.runner.yardsticks import GUESS as GUESS_FLOOR
 from agrotools.scoring.aggregate import RunAggregator, score_record
 from agrotools.scoring.comparisons import comparisons
-from engine.report.test_tables import scored, summary
+from engine.report.test_tables import sample, scored, summary
 from support.made_runs import call, made_sample
 from support.made_runs import end_to_end as made_end_to_end
 
@@ -164,6 +164,25 @@ def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     assert [line.plain for line in screen(Screen([of_pairs([], "m1")]), 80)][
         -1
     ] == "No records to score yet."
+
+
+def test_the_reason_of_invalid_samples_precedes_other_warnings_if_most_ended_so() -> None:
+    for n_invalid, is_first in ((30, True), (3, False)):
+        made, rows = scored(0, "end-to-end", 0.0)
+        unread = Trajectory(steps=(), termination="unparseable")
+        pairs = [
+            (
+                made.model_copy(update={"sample": sample(at), "trajectory": unread}),
+                [row.model_copy(update={"sample_id": sample(at).id}) for row in rows],
+            )
+            for at in range(10)
+        ]
+        pairs += [
+            scored(10 + at, "end-to-end", 0.0, invalid="the prompt was cut")
+            for at in range(n_invalid)
+        ]
+        first, *_ = Screen([of_pairs(pairs, "m1")]).warnings
+        assert ("records invalid" in first) == is_first, first
 
 
 def test_a_benchmark_that_tells_what_a_score_says_stands_in_place_of_the_remark_on_drawings() -> (

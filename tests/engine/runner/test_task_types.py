@@ -10,7 +10,7 @@ import pytest
 from agrotools.core import UsageError
 from agrotools.core.files import MANIFEST_FILE
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader
-from agrotools.formats.manifest import Manifest, TaskTypes, differences
+from agrotools.formats.manifest import Limit, Manifest, TaskTypes, differences, merged
 from agrotools.report.citing import citation
 from agrotools.runner.build import RunPlan, default_folder, plan_run
 from agrotools.runner.config import EvalConfig
@@ -68,7 +68,13 @@ def test_names_are_forgiving_and_the_manifest_holds_those_of_the_benchmark(bench
 
 
 def test_a_limit_and_the_quick_part_are_taken_of_the_task_type(benchmark: Benchmark):
-    assert len(plan(benchmark, ["pest_diagnosis"], limit=5).items) == 5
+    limited = plan(benchmark, ["pest_diagnosis"], limit=5, epochs=2)
+    assert limited.manifest.planned == {"no-tool": 10}
+    assert limited.manifest.limit == Limit(n_questions=5, n_of=12)
+    more = plan(benchmark, ["pest_diagnosis"], limit=7).manifest
+    assert merged(limited.manifest, more).limit == Limit(n_questions=7, n_of=12)
+    every = plan(benchmark, ["pest_diagnosis"], limit=40).manifest
+    assert merged(limited.manifest, every).limit is every.limit is None
     quick = plan(benchmark, ["my_yield"], quick=True)
     assert quick.manifest.task_types == TaskTypes(names=("my_yield",), n_questions=1, n_of=2)
     with pytest.raises(UsageError, match="the quick part of types has no question") as failure:

@@ -19,6 +19,7 @@ from agrotools.core import (
     Trajectory,
     Usage,
 )
+from agrotools.scoring.record_tally import group_reasons
 from agrotools.scoring.summary import Summary
 from support.plain_sample import plain_sample
 from support.runs import summarise
@@ -79,6 +80,13 @@ def summary_of(pairs, **options) -> Summary:
 
 def fas(summary, mode="end-to-end"):
     return summary.modes[mode].metrics["fas"]
+
+
+def test_reasons_that_differ_only_in_amounts_are_one_and_codes_and_names_tell_them_apart():
+    cut = "the endpoint cut the prompt: {} characters are counted as 1,000 tokens"
+    reasons = {"HTTP 500 of m-1": 1, "HTTP 503 of m-1": 1, "HTTP 503 of m-2": 1}
+    lengths = {cut.format(length): 1 for length in ("10,106", "10,809", "9,950")}
+    assert group_reasons({**reasons, **lengths}) == {cut.format("9,950..10,809"): 3, **reasons}
 
 
 def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_percent():

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
+from agrotools.report.layout import Notes
 from agrotools.report.tables import repeats_table
 from agrotools.scoring.statistics import (
     ClusterSums,
@@ -21,7 +22,7 @@ from agrotools.scoring.statistics import (
     rerun_interval,
 )
 from support.made_runs import call, end_to_end, made_sample
-from support.runs import summarise
+from support.runs import invalid, summarise
 
 scores = st.floats(0, 1, allow_nan=False)
 scored_clusters = st.lists(st.tuples(scores, st.integers(0, 30)), min_size=1, max_size=120)
@@ -508,7 +509,12 @@ def test_summaries_of_several_epochs_have_repeats():
     found = summarise(records).modes["end-to-end"].repeats
     assert (found.flips.value, found.pass_hat[2].value, found.pass_at[2].value) == (0.5, 0.5, 1.0)
     assert found.rerun.lower < 0.75 < found.rerun.upper
-    assert len(repeats_table([summarise(records)])) == 1
+    assert len(repeats_table([summarise(records)], Notes())) == 1
+    lost = [invalid("s99", mode="end-to-end", epoch=epoch) for epoch in range(2)]
+    notes = Notes()
+    (table,) = repeats_table([summarise([*records, *lost])], notes)
+    assert [cell.text for cell in table.rows[0].cells][1:] == ["2", *["—¹"] * 5]
+    assert "more than 1 % of its records are invalid" in notes.lines[0]
     assert "repeats" not in summarise(records[::2]).modes["end-to-end"].model_dump()
 
 
