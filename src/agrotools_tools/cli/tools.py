@@ -414,10 +414,12 @@ def zones(
         }
         print_json({**content, "files": files, **readings.as_data()})
         return
+    for line in notes:  # before the tables: they say which plots the means are not of
+        typer.echo(line)
     if measured.treatments:
         _print_treatments(measured.treatments)
-    for line in (*notes, *map(str, measured.files)):
-        typer.echo(line)
+    for file in measured.files:
+        typer.echo(str(file))
 
 
 def _print_treatments(rows: list[dict[str, str | float | None]]) -> None:
