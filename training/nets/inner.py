@@ -1,4 +1,4 @@
-"""What the encoder makes of pictures on the way to its numbers: maps of its blocks, computed once and kept.
+"""Maps of the blocks of the encoder, which it makes of pictures on the way to its numbers: computed once and kept.
 
 Runs on onnxruntime (group ``train-nets``), which is twice as fast as OpenCV; the numbers agree to 1e-5.
 """

@@ -34,7 +34,7 @@ def features_with(encoder: Path | None) -> PackFeatures:
 
 
 class Sight:
-    """What a pack sees with: an encoder, and strangers as it sees them. ``folder``: of both, None for what ships."""
+    """Encoder of a pack, with the strangers as it sees them. ``folder``: of both, None for those that ship."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder

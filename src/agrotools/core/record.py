@@ -171,8 +171,8 @@ class Observation(FrozenModel):
 
 
 ResultSource = Literal["tool", "cache", "recording", "none"]
-"""Where the observation of a call comes from: the tool that ran, the cache of results, the observation that the
-reference recorded beforehand, or no tool at all, because the protocol did not allow the call."""
+"""Source of the observation of a call: the tool that ran, the cache of results, the observation that the reference
+recorded beforehand, or no tool at all, because the protocol did not allow the call."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Step(FrozenModel):
 
     @property
     def source(self) -> ResultSource:
-        """Where the observation of a call comes from."""
+        """Source of the observation of a call, from the three stored flags."""
         if self.refused:
             return "none"
         if self.recorded:

@@ -56,7 +56,13 @@ from agrotools.runner.rescore import Rescored
 from agrotools.runner.yardsticks import CEILING, PLANNER, Yardsticks
 from agrotools.scoring.attribution import CAUSES, FAULT, TOOL, Attribution
 from agrotools.scoring.comparisons import paired_difference
-from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
+from agrotools.scoring.event_counts import (
+    INVALID,
+    INVALID_TEXT,
+    RESUME,
+    is_reported,
+    mostly_unread,
+)
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
@@ -148,9 +154,7 @@ def _invalid_first(summaries: Sequence[Summary]) -> Iterator[str]:
     """
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         for mode, part in summary.modes.items():
-            is_warned = any(
-                text.startswith(f"{mode}: ") and INVALID_TEXT in text for text in summary.warnings
-            )
+            is_warned = is_reported(part.endings.get(INVALID, 0), part)
             if is_warned and part.invalid.n == max(part.endings.values()):
                 yield invalid_line(name, mode, part)
 

@@ -171,14 +171,10 @@ def plan_run(
     _check_payment(config, source, vision_model)
     task_types, selected_ids = _selected_part(config.benchmark, benchmark)
     modes = _modes_of(config, settings, benchmark, source)
-    items = work_items(
-        benchmark.samples,
-        modes,
-        config.run.epochs,
-        single_shot=source.single_shot,
-        limit=config.benchmark.limit,
-        only=selected_ids,
+    choose = partial(
+        work_items, benchmark.samples, modes, single_shot=source.single_shot, only=selected_ids
     )
+    items = choose(config.run.epochs, limit=config.benchmark.limit)
     if task_types is not None and not len(items):
         raise UsageError(
             f"no question of {task_types.words} can be asked in mode {' or '.join(modes)}",
@@ -188,12 +184,8 @@ def plan_run(
     manifest = describe_run(
         config, settings, benchmark, source, items, vision_model, endpoint.server
     )
-    limit = None
-    if config.benchmark.limit is not None:
-        unlimited = work_items(
-            benchmark.samples, modes, 1, single_shot=source.single_shot, only=selected_ids
-        )
-        limit = _limit_of(items, unlimited, config.run.epochs)
+    is_limited = config.benchmark.limit is not None
+    limit = _limit_of(items, choose(1), config.run.epochs) if is_limited else None
     manifest = manifest.model_copy(
         update={"tool_servers": served.uses, "task_types": task_types, "limit": limit}
     )

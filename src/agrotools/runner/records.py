@@ -419,20 +419,22 @@ def gold_text(record: Record) -> str:
     )
 
 
-_OF_SAMPLE = ("cluster", "weight", "family", "task_type", "query")
-"""Fields of a sample in a flat row; cluster and weight are what an interval of the mean needs."""
-
-
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     """Return a record as one row of plain values, with the mean of its scores of each metric."""
     values: defaultdict[str, list[float]] = defaultdict(list)
     for score in scores:
         values[score.metric].append(score.value)
-    trajectory, spending = record.trajectory, record.spending
+    sample, trajectory, spending = record.sample, record.trajectory, record.spending
     return {
-        "sample": record.sample.id,
-        **{name: getattr(record, name) for name in ("mode", "epoch")},
-        **{name: getattr(record.sample, name) for name in _OF_SAMPLE},
+        "sample": sample.id,
+        "mode": record.mode,
+        "epoch": record.epoch,
+        # Cluster and weight are what an interval of the mean needs.
+        "cluster": sample.cluster,
+        "weight": sample.weight,
+        "family": sample.family,
+        "task_type": sample.task_type,
+        "query": sample.query,
         "gold": gold_text(record),
         "answer": trajectory.answer_text if trajectory else None,
         "termination": trajectory.termination if trajectory else None,

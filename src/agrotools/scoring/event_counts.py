@@ -452,12 +452,12 @@ def warnings_of(
         lines += [f"{mode}: {warning}" for warning in _suspicions(part)]
         by_frequency = sorted(part.endings.items(), key=lambda item: (-item[1], item[0]))
         for cause, n in by_frequency:
-            if _is_reported(n, part):
+            if is_reported(n, part):
                 lines.append(f"{mode}: {_ending_text(cause, n, part, is_baseline=is_baseline)}")
     return tuple(lines)
 
 
-def _is_reported(n: int, part: ModeSummary) -> bool:
+def is_reported(n: int, part: ModeSummary) -> bool:
     """Return True if so many records of a mode have a fault that a warning names it."""
     return n > REPORTED_SHARE * part.n_records
 
@@ -472,11 +472,11 @@ def _suspicions(part: ModeSummary) -> Iterator[str]:
             "the model or agent has seen its files. Do not report these scores."
         )
     for missing in counts.missing_backends:
-        if _is_reported(missing.samples, part):
+        if is_reported(missing.samples, part):
             yield missing_backend_text(missing, _share_of_records(missing.samples, part))
-    if _is_reported(counts.unread_calls, part):
+    if is_reported(counts.unread_calls, part):
         yield _unread_calls_text(counts, _share_of_records(counts.unread_calls, part))
-    if _is_reported(counts.ran_on, part):
+    if is_reported(counts.ran_on, part):
         yield (
             f"in {_share_of_records(counts.ran_on, part)} a reply goes on with further turns behind the model's own, "
             "which are cut off. Check the chat template and the stop tokens of the server."

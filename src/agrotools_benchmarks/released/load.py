@@ -422,18 +422,18 @@ def propose_map(
     file, rows = max(tables.items(), key=lambda item: len(item[1]), default=(root, []))
     if not rows:
         raise BenchmarkError(f"{root} has no file with entries", hint="get the files again")
-    found = _write_proposal(target, file, rows, settings, readings)
+    lines = _write_proposal(target, file, rows, settings, readings)
     try:
         benchmark = load_released(Loading(data_root, {"map": str(target)}, progress))
     except BenchmarkError as error:
-        return MapProposal([*found, error.message, f"  {error.hint}"], reads_all=False)
+        return MapProposal([*lines, error.message, f"  {error.hint}"], reads_all=False)
     forms = Counter(
         " and ".join(dict.fromkeys(slot.type for slot in sample.answer))
         for sample in benchmark.samples
     )
-    found += [f"answer {form}: {count}" for form, count in forms.most_common()]
-    found += cast(list[str], benchmark.header.metadata["notes"])
-    return MapProposal(found, reads_all=not benchmark.header.metadata["unread"])
+    lines += [f"answer {form}: {count}" for form, count in forms.most_common()]
+    lines += cast(list[str], benchmark.header.metadata["notes"])
+    return MapProposal(lines, reads_all=not benchmark.header.metadata["unread"])
 
 
 def _write_proposal(
@@ -446,9 +446,9 @@ def _write_proposal(
     root = target.parent
     name = file.relative_to(root).as_posix()
     places = propose_places(rows, _file_names(root))
-    found = [f"{len(rows)} entries in {name}", *places.lines]
+    lines = [f"{len(rows)} entries in {name}", *places.lines]
     document: dict[str, Any] = {"file": name, "entries": place_of_entries(file), **places.tables}
-    _write(target, document, found)
+    _write(target, document, lines)
     fields = read_map(target, MAP)
     types = propose_answer_types(rows, fields)
     numbered = _numbered({file: rows}, fields)
@@ -459,9 +459,9 @@ def _write_proposal(
     tools = propose_tools(Source(root, fields, numbered), fields)
     document |= {**types.tables, "defaults": defaults, **tools.tables}
     questions = [f"decide: {question}" for question in readings.questions]
-    found += [*types.lines, *tools.lines, *passed_over(rows, fields), *questions]
-    _write(target, document, found)
-    return [*found, f"map written: {target}"]
+    lines += [*types.lines, *tools.lines, *passed_over(rows, fields), *questions]
+    _write(target, document, lines)
+    return [*lines, f"map written: {target}"]
 
 
 def _write(target: Path, document: Mapping[str, Any], found: Sequence[str]) -> None:

@@ -138,18 +138,18 @@ def _units(text: str, asked: Sequence[str]) -> set[str]:
     Of the units that are ``asked`` for, and others of their dimension, all count, wherever they stand.
     """
     plain = _FILE.sub(" ", text)
-    found: set[str] = set()
+    units: set[str] = set()
     for match in _BEFORE_UNIT.finditer(plain):
         unit = unit_at(plain, match.end())
         if unit is not None:
-            found.add(unit[0].symbol)
+            units.add(unit[0].symbol)
     for word in _WORD.findall(plain.casefold()):
         unit = canonical_unit(word)
         is_long = len(word) >= _SHORTEST_WORD or not word.isalpha()
         is_asked = is_long and any(unit and compatible(unit, each) for each in asked)
         if unit and (unit in asked or is_asked):
-            found.add(unit)
-    return found
+            units.add(unit)
+    return units
 
 
 def _options(sample: Sample) -> list[str]:

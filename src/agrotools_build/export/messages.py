@@ -6,7 +6,7 @@ within it); TRL's has the reward, for which OpenAI's has no place.
 
 import base64
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,10 +57,7 @@ def write_messages(run: Path, folder: Path, min_score: float | None = None) -> W
     for record in iter_records(run):
         if record.mode != _MODE:
             continue
-        reason = _why_left_out(record, min_score)
-        if not reason and (record.sample.id, record.epoch) in refused_too:
-            reason = "a refusal like that of the answerable twin"
-        if reason:
+        if reason := _why_left_out(record, min_score, refused_too):
             left_out[reason] += 1
             continue
         requests = prompts.of(record.key)
@@ -112,14 +109,21 @@ def _twins_of_refused(run: Path) -> frozenset[tuple[str, int]]:
     )
 
 
-def _why_left_out(record: Record, min_score: float | None) -> str:
-    """Return why the conversation of a record is no training data; empty if it is."""
+def _why_left_out(
+    record: Record, min_score: float | None, refused_too: Collection[tuple[str, int]]
+) -> str:
+    """Return why the conversation of a record is no training data; empty if it is.
+
+    ``refused_too``: id and epoch of the samples whose answerable twin the model refused.
+    """
     if record.invalid or record.trajectory is None:
         return "no reply of the model"
     if record.trajectory.answer_text is None:
         return "no answer"
     if min_score is not None and _reward(record) < min_score:
         return f"a reward below {min_score:g}"
+    if (record.sample.id, record.epoch) in refused_too:
+        return "a refusal like that of the answerable twin"
     return ""
 
 

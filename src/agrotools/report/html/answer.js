@@ -24,9 +24,9 @@ function answerView(data) {
   for (const slot of data.slots) {
     const written = slot.matched.trim();
     const isCut = slot.matched.length >= LONGEST_MATCHED;
-    const found = written && placeOfWords(text, slot.name, written, isCut);
-    if (!found) continue;
-    const [at, end] = found;
+    const place = written && placeOfWords(text, slot.name, written, isCut);
+    if (!place) continue;
+    const [at, end] = place;
     if (!spans.some((span) => at < span.end && end > span.at)) spans.push({ at, end, slot });
   }
   spans.sort((a, b) => a.at - b.at);
